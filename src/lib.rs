@@ -17,5 +17,7 @@ pub mod exit;
 
 // Pure.
 
+pub mod timestamp;
+
 // Effects.
 
