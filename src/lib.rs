@@ -19,5 +19,7 @@ pub mod exit;
 
 pub mod timestamp;
 
+pub mod csw;
+
 // Effects.
 
