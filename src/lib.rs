@@ -23,3 +23,13 @@ pub mod csw;
 
 // Effects.
 
+pub mod http;
+
+pub mod retry;
+
+pub mod clock;
+
+pub mod lock;
+
+pub mod signal;
+
