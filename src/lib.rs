@@ -19,6 +19,12 @@ pub mod exit;
 
 pub mod timestamp;
 
+pub mod plan;
+
+pub mod watermark;
+
+pub mod dialect;
+
 pub mod csw;
 
 // Effects.

@@ -1,0 +1,158 @@
+//! Which stamp may become the watermark, and which literal is sent for it.
+//!
+//! The watermark is the newest stamp of which it is certain that everything at or below it was harvested. It is drawn only from *settled*
+//! stamps (`timestamp.rs`), so that a second record in the same second, a record of the same day, one that becomes visible late and
+//! a stamp of 2099 all stay ahead of it, and the filter can stay a strict PropertyIsGreaterThan. It never moves back. This module
+//! does not move it: the store does, in the transaction that completes a run (I2).
+
+use crate::timestamp::{self, Interval, Micros, Precision, Shapes};
+
+/// What the watermark reads while the first harvest is not complete.
+pub const FIRST: &str = "1970-01-01T00:00:00Z";
+
+/// The newest settled stamp delivered so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Newest {
+    best: Option<(Micros, String)>,
+}
+
+impl Newest {
+    /// Takes up a stamp, if it is settled by `server_now` and newer than those before.
+    pub fn observe(&mut self, text: &str, interval: &Interval, server_now: Micros, settle: Micros) {
+        if !interval.settled(server_now, settle) {
+            return;
+        }
+        if self.best.as_ref().is_none_or(|(at, _)| *at < interval.nominal) {
+            self.best = Some((interval.nominal, text.to_owned()));
+        }
+    }
+
+    /// Takes up what an earlier part of the same run had found.
+    pub fn observe_earlier(&mut self, text: &str) {
+        let Some(interval) = timestamp::parse(text) else { return };
+        if self.best.as_ref().is_none_or(|(at, _)| *at < interval.nominal) {
+            self.best = Some((interval.nominal, text.to_owned()));
+        }
+    }
+
+    /// The text of the newest, as delivered.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        self.best.as_ref().map(|(_, text)| text.as_str())
+    }
+
+    /// The watermark after a complete run: the newest settled stamp, unless the present one is as new.
+    #[must_use]
+    pub fn moved_from(&self, present: &str) -> Option<String> {
+        let (at, text) = self.best.as_ref()?;
+        let present_at = timestamp::parse(present).map(|interval| interval.nominal);
+        (present == FIRST || present_at.is_none_or(|present_at| present_at < *at)).then(|| text.clone())
+    }
+}
+
+/// The watermark of a source whose filter follows the server's clock: its time when the run began, less `settle`.
+#[must_use]
+pub fn of_server(started: Micros, settle: Micros) -> String {
+    timestamp::format_utc(started - settle)
+}
+
+/// Changes in a row that a literal without margin must have brought before the margin is given up.
+pub const EXACT_CHANGES_MIN: u32 = 50;
+
+/// The literal sent for the watermark of a source whose filter follows a clock that no record shows.
+///
+/// Nobody tells in which zone that clock writes its stamps, nor whether it writes more than the day (deegree and GeoNetwork 3 filter
+/// on a dateStamp that csw:Record does not show, and it may be a plain day or a local time without zone). So the literal is the
+/// plain day two days before, until enough changes were seen that the exact time would have brought all of them.
+#[must_use]
+pub fn server_literal(watermark: &str, exact_changes: u32, days_only: bool) -> String {
+    match timestamp::parse(watermark) {
+        Some(interval) if days_only || exact_changes < EXACT_CHANGES_MIN => {
+            timestamp::format_day(interval.nominal - 2 * 86_400 * timestamp::SECOND)
+        }
+        _ => watermark.to_owned(),
+    }
+}
+
+/// The literal sent for a watermark.
+///
+/// Its own text while all stamps of the source have one shape in which text order is time order; else the plain day before, which
+/// is earlier whether a catalogue compares texts, local or UTC times. Where date-times are refused it is the day before too.
+#[must_use]
+pub fn literal(watermark: &str, shapes: Shapes, days_only: bool) -> String {
+    match timestamp::parse(watermark) {
+        Some(interval) if days_only || !shapes.uniform() || !is_common(interval.shape.precision) => {
+            timestamp::day_before(&interval)
+        }
+        _ => watermark.to_owned(),
+    }
+}
+
+/// Forms that a catalogue can be expected to take as a literal.
+fn is_common(precision: Precision) -> bool {
+    matches!(precision, Precision::Day | Precision::Second(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timestamp::{SECOND, parse};
+
+    fn newest(stamps: &[&str], now: &str) -> Newest {
+        let mut newest = Newest::default();
+        for stamp in stamps {
+            if let Some(interval) = parse(stamp) {
+                newest.observe(stamp, &interval, parse(now).unwrap().nominal, 60 * SECOND);
+            }
+        }
+        newest
+    }
+
+    #[test]
+    fn a_stamp_of_the_far_future_does_not_freeze_the_watermark() {
+        // cases.md S1
+        let newest = newest(&["9999-01-01", "2025-02-02T00:00:00Z"], "2026-01-01T00:00:00Z");
+        assert_eq!(newest.moved_from(FIRST).as_deref(), Some("2025-02-02T00:00:00Z"));
+    }
+
+    #[test]
+    fn the_latest_instant_wins_whatever_its_offset() {
+        // cases.md S2
+        let newest =
+            newest(&["2025-03-01T01:00:00+02:00", "2025-03-01T00:00:00.5Z", "2025-03-01T00:00:00Z"], "2026-01-01T00:00:00Z");
+        assert_eq!(newest.text(), Some("2025-03-01T00:00:00.5Z"));
+    }
+
+    #[test]
+    fn a_day_that_is_not_over_everywhere_is_no_watermark() {
+        // cases.md S3
+        assert_eq!(newest(&["2025-03-01"], "2025-03-01T23:00:00Z").text(), None);
+        assert_eq!(newest(&["2025-03-01"], "2025-03-02T11:59:00Z").text(), None);
+        assert_eq!(newest(&["2025-03-01"], "2025-03-02T12:01:00Z").text(), Some("2025-03-01"));
+    }
+
+    #[test]
+    fn odd_stamps_neither_break_nor_freeze_it() {
+        // cases.md S6
+        let newest = newest(&["2011", "2011-07", "20110704", "WED JUN 28 00:00:00 CES"], "2026-01-01T00:00:00Z");
+        assert_eq!(newest.text(), Some("20110704"));
+    }
+
+    #[test]
+    fn it_never_moves_back() {
+        let newest = newest(&["2025-03-01T00:00:00Z"], "2026-01-01T00:00:00Z");
+        assert_eq!(newest.moved_from("2025-04-01T00:00:00Z"), None);
+        assert_eq!(newest.moved_from("2025-03-01T00:00:00Z"), None);
+        assert_eq!(newest.moved_from("2025-02-01T00:00:00Z").as_deref(), Some("2025-03-01T00:00:00Z"));
+    }
+
+    #[test]
+    fn the_literal_is_the_day_before_where_shapes_are_mixed() {
+        let mut shapes = Shapes::default();
+        shapes.observe(parse("2025-03-01T00:00:00Z").unwrap().shape);
+        assert_eq!(literal("2025-03-01T00:00:00Z", shapes, false), "2025-03-01T00:00:00Z");
+        assert_eq!(literal("2025-03-01T00:00:00Z", shapes, true), "2025-02-28");
+        shapes.observe(parse("2025-03-01").unwrap().shape);
+        assert_eq!(literal("2025-03-01T00:00:00Z", shapes, false), "2025-02-28");
+    }
+}
