@@ -39,3 +39,4 @@ pub mod lock;
 
 pub mod signal;
 
+pub mod store;
