@@ -15,6 +15,16 @@
 
 pub mod exit;
 
+pub mod error;
+
+pub mod cli;
+
+pub mod harvest;
+
+pub mod negotiate;
+
+pub mod catalogue;
+
 // Pure.
 
 pub mod timestamp;
@@ -24,6 +34,8 @@ pub mod plan;
 pub mod watermark;
 
 pub mod dialect;
+
+pub mod report;
 
 pub mod csw;
 
@@ -38,5 +50,7 @@ pub mod clock;
 pub mod lock;
 
 pub mod signal;
+
+pub mod journal;
 
 pub mod store;

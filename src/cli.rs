@@ -1,0 +1,360 @@
+//! What was typed, and what it means.
+//!
+//! argh's structs hold what was typed; [`HarvestSettings`] holds what it means, after every value was checked. Nothing is touched
+//! here but the files that options name, which are read. argh's own exit code is never used.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use argh::FromArgs;
+
+use crate::csw::OutputSchema;
+use crate::csw::request::clean_url;
+use crate::error::Error;
+use crate::lock;
+use crate::timestamp::{self, Micros, SECOND};
+
+/// The name of the program.
+pub const PROGRAM: &str = "csw-harvester";
+/// Seconds that any option in seconds may name at most: a year.
+const SECONDS_MAX: u64 = 366 * 86_400;
+/// `maxRecords` at most.
+const PAGE_SIZE_MAX: u32 = 100_000;
+/// MiB that a body may be allowed at most.
+const BODY_MIB_MAX: u64 = 4_096;
+
+/// Harvests OGC CSW catalogues into SQLite, one crash-safe incremental run at a time.
+#[derive(FromArgs, Debug)]
+struct Typed {
+    #[argh(subcommand)]
+    command: TypedCommand,
+}
+
+#[derive(FromArgs, Debug)]
+#[argh(subcommand)]
+enum TypedCommand {
+    Harvest(TypedHarvest),
+}
+
+/// Run one incremental harvest of the catalogue at <url> into the store, then exit.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "harvest")]
+struct TypedHarvest {
+    /// the catalogue's CSW address
+    #[argh(positional)]
+    url: String,
+    /// the store, one SQLite file; many sources may share it (default: harvest_state.db)
+    #[argh(option, default = "PathBuf::from(\"harvest_state.db\")")]
+    db: PathBuf,
+    /// the key of this source in the store (default: the cleaned url)
+    #[argh(option)]
+    source: Option<String>,
+    /// output schema, csw or iso (default: csw)
+    #[argh(option, default = "String::from(\"csw\")")]
+    schema: String,
+    /// queryable to filter and sort on (default: found out)
+    #[argh(option)]
+    property: Option<String>,
+    /// records a page, made smaller when the catalogue cannot serve it (default: 100)
+    #[argh(option, default = "String::from(\"100\")")]
+    page_size: String,
+    /// start after this time in this run; the stored watermark never moves back because of it (default: the watermark)
+    #[argh(option)]
+    since: Option<String>,
+    /// read everything again; unchanged records stay untouched
+    #[argh(switch)]
+    full: bool,
+    /// seconds that a stamp must be old, by the catalogue's clock, before it may become the watermark (default: 60)
+    #[argh(option, default = "String::from(\"60\")")]
+    settle: String,
+    /// fail with 65 and hold the watermark when any record or page could not be had
+    #[argh(switch)]
+    strict: bool,
+    /// stop in good order after that many seconds, progress kept, exit 75 (default: none)
+    #[argh(option)]
+    max_runtime: Option<String>,
+    /// seconds for connecting, waiting for the first byte and silence within a body; ten times that for a whole response (default: 30)
+    #[argh(option, default = "String::from(\"30\")")]
+    timeout: String,
+    /// attempts after the first, per request (default: 5)
+    #[argh(option, default = "String::from(\"5\")")]
+    retries: String,
+    /// cap on one wait between attempts in seconds, Retry-After included (default: 60)
+    #[argh(option, default = "String::from(\"60\")")]
+    retry_max_wait: String,
+    /// least time between two requests in milliseconds (default: 0)
+    #[argh(option, default = "String::from(\"0\")")]
+    delay: String,
+    /// largest response in MiB after decompression; a larger page is asked for again smaller (default: 64)
+    #[argh(option, default = "String::from(\"64\")")]
+    max_body: String,
+    /// seconds to wait for the lock (default: 0)
+    #[argh(option, default = "String::from(\"0\")")]
+    wait: String,
+    /// the lock file (default: beside the store, one per source)
+    #[argh(option)]
+    lock: Option<PathBuf>,
+    /// print one JSON object on one line on stdout at the end, whatever the end
+    #[argh(switch)]
+    json: bool,
+    /// do everything but commit
+    #[argh(switch)]
+    dry_run: bool,
+}
+
+/// Whether everything is read or what changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// What changed since the watermark.
+    Incremental,
+    /// Everything.
+    Full,
+}
+
+/// What a record that could not be had means for the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// It is kept as a problem and told.
+    Lenient,
+    /// It fails the run.
+    Strict,
+}
+
+/// Whether anything is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Yes.
+    Commit,
+    /// Nothing is written.
+    DryRun,
+}
+
+/// What stdout gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Nothing.
+    Quiet,
+    /// The JSON summary.
+    Json,
+}
+
+/// A harvest, all values checked.
+#[derive(Clone, Debug)]
+pub struct HarvestSettings {
+    /// The cleaned url, without credentials.
+    pub url: String,
+    /// User name and password from the url.
+    pub user: Option<(String, String)>,
+    /// The store.
+    pub db: PathBuf,
+    /// The key of the source.
+    pub source: String,
+    /// The output schema.
+    pub schema: OutputSchema,
+    /// The queryable, when pinned.
+    pub property: Option<String>,
+    /// `maxRecords`.
+    pub page_size: u32,
+    /// Where to start in this run, as typed.
+    pub since: Option<String>,
+    /// What is read.
+    pub reading: Reading,
+    /// How old a stamp must be.
+    pub settle: Micros,
+    /// `--strict`.
+    pub strictness: Strictness,
+    /// `--max-runtime`.
+    pub max_runtime: Option<Duration>,
+    /// `--timeout`.
+    pub timeout: Duration,
+    /// `--retries`.
+    pub retries: u32,
+    /// `--retry-max-wait`.
+    pub retry_wait_max: Duration,
+    /// `--delay`.
+    pub delay: Duration,
+    /// `--max-body`.
+    pub body_bytes_max: u64,
+    /// `--wait`.
+    pub lock_wait: Duration,
+    /// The lock file.
+    pub lock: PathBuf,
+    /// `--json`.
+    pub output: Output,
+    /// `--dry-run`.
+    pub keep: Keep,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// `harvest`.
+    Harvest(Box<HarvestSettings>),
+    /// `--help` or `--version`: text for stdout.
+    Print(String),
+}
+
+/// Reads the arguments, without the program's name.
+///
+/// # Errors
+/// [`Error::Usage`] with one clear line.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Error> {
+    let mut words = Vec::new();
+    for argument in arguments {
+        let argument = argument.into_string().map_err(|odd| usage(format!("argument {odd:?} is not UTF-8")))?;
+        words.extend(take_apart(argument));
+    }
+    if words.iter().take_while(|word| *word != "--").any(|word| word == "--version" || word == "-V") {
+        return Ok(Command::Print(format!("{PROGRAM} {}\n", env!("CARGO_PKG_VERSION"))));
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match Typed::from_args(&[PROGRAM], &words) {
+        Ok(Typed { command: TypedCommand::Harvest(typed) }) => Ok(Command::Harvest(Box::new(check_harvest(typed)?))),
+        Err(exit) if exit.status.is_ok() => Ok(Command::Print(exit.output)),
+        Err(exit) => Err(usage(one_line(&exit.output))),
+    }
+}
+
+/// `--name=value` as two words, `-h` as `--help`: argh knows neither, and people type both.
+fn take_apart(argument: String) -> Vec<String> {
+    match argument.split_once('=') {
+        Some((name, value)) if name.starts_with("--") && name.len() > 2 => vec![name.to_owned(), value.to_owned()],
+        _ if argument == "-h" => vec!["--help".to_owned()],
+        _ => vec![argument],
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.is_empty() { format!("what is to be done? See {PROGRAM} --help") } else { format!("{line} (see {PROGRAM} --help)") }
+}
+
+fn usage(text: impl Into<String>) -> Error {
+    Error::Usage(text.into())
+}
+
+fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
+    let clean = clean_url(&typed.url).map_err(usage)?;
+    let schema = match typed.schema.as_str() {
+        "csw" => OutputSchema::csw(),
+        "iso" => OutputSchema::iso(),
+        other => return Err(usage(format!("--schema {other}: csw or iso"))),
+    };
+    if typed.since.as_deref().is_some_and(|since| timestamp::parse(since).is_none()) {
+        return Err(usage("--since: a date or date-time such as 2026-07-09 or 2026-07-09T22:14:07Z"));
+    }
+    if typed.full && typed.since.is_some() {
+        return Err(usage("--full and --since exclude each other"));
+    }
+    let named = |name: &str, text: Option<&String>| match text {
+        Some(text) if text.trim().is_empty() || text.chars().any(char::is_control) => {
+            Err(usage(format!("--{name}: may not be empty or hold control characters")))
+        }
+        _ => Ok(()),
+    };
+    named("source", typed.source.as_ref())?;
+    named("property", typed.property.as_ref())?;
+    if typed.db.as_os_str().is_empty() {
+        return Err(usage("--db: may not be empty"));
+    }
+    let source = typed.source.unwrap_or_else(|| clean.url.clone());
+    Ok(HarvestSettings {
+        lock: typed.lock.unwrap_or_else(|| lock::default_path(&typed.db, &source)),
+        url: clean.url,
+        user: clean.user,
+        db: typed.db,
+        source,
+        schema,
+        property: typed.property,
+        page_size: u32::try_from(number("page-size", &typed.page_size, 1, u64::from(PAGE_SIZE_MAX))?).unwrap_or(PAGE_SIZE_MAX),
+        since: typed.since.map(|since| since.trim().to_owned()),
+        reading: if typed.full { Reading::Full } else { Reading::Incremental },
+        settle: i64::try_from(number("settle", &typed.settle, 0, SECONDS_MAX)?).unwrap_or(0) * SECOND,
+        strictness: if typed.strict { Strictness::Strict } else { Strictness::Lenient },
+        max_runtime: typed.max_runtime.map(|text| seconds("max-runtime", &text, 1)).transpose()?,
+        timeout: seconds("timeout", &typed.timeout, 1)?,
+        retries: u32::try_from(number("retries", &typed.retries, 0, 1_000)?).unwrap_or(0),
+        retry_wait_max: seconds("retry-max-wait", &typed.retry_max_wait, 0)?,
+        delay: Duration::from_millis(number("delay", &typed.delay, 0, 3_600_000)?),
+        body_bytes_max: number("max-body", &typed.max_body, 1, BODY_MIB_MAX)? << 20,
+        lock_wait: seconds("wait", &typed.wait, 0)?,
+        output: if typed.json { Output::Json } else { Output::Quiet },
+        keep: if typed.dry_run { Keep::DryRun } else { Keep::Commit },
+    })
+}
+
+fn number(name: &str, text: &str, least: u64, most: u64) -> Result<u64, Error> {
+    match text.parse::<u64>() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(usage(format!("--{name} {}: a whole number from {least} to {most}", crate::http::escape_outside_text(text, 40)))),
+    }
+}
+
+fn seconds(name: &str, text: &str, least: u64) -> Result<Duration, Error> {
+    number(name, text, least, SECONDS_MAX).map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn harvest(words: &[&str]) -> Result<HarvestSettings, Error> {
+        match parse(words.iter().map(OsString::from))? {
+            Command::Harvest(settings) => Ok(*settings),
+            Command::Print(text) => Err(Error::Internal(text)),
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_contract() {
+        let settings = harvest(&["harvest", "http://a.example/csw?Request=GetCapabilities&SERVICE=CSW&map=/x.map&"]).unwrap();
+        assert_eq!(settings.url, "http://a.example/csw?map=/x.map");
+        assert_eq!(settings.source, settings.url);
+        assert_eq!((settings.page_size, settings.retries, settings.body_bytes_max), (100, 5, 64 << 20));
+        assert_eq!((settings.timeout, settings.retry_wait_max), (Duration::from_secs(30), Duration::from_secs(60)));
+        assert_eq!(settings.settle, 60 * SECOND);
+        assert_eq!(settings.db, PathBuf::from("harvest_state.db"));
+    }
+
+    #[test]
+    fn values_may_follow_an_equals_sign() {
+        assert_eq!(harvest(&["harvest", "--page-size=7", "http://a/csw"]).unwrap().page_size, 7);
+    }
+
+    #[test]
+    fn bad_values_are_usage_errors_of_one_line() {
+        let bad: &[&[&str]] = &[
+            &[],
+            &["harvest"],
+            &["harvest", "nonsense"],
+            &["harvest", "ftp://a/csw"],
+            &["harvest", "http://a/csw", "--page-size", "0"],
+            &["harvest", "http://a/csw", "--page-size", "-1"],
+            &["harvest", "http://a/csw", "--since", "yesterday"],
+            &["harvest", "http://a/csw", "--schema", "dif"],
+            &["harvest", "http://a/csw", "--timeout", "0"],
+            &["harvest", "http://a/csw", "--max-body", "99999999999999999999"],
+            &["harvest", "http://a/csw", "--source", ""],
+            &["harvest", "http://a/csw", "--full", "--since", "2025-01-01"],
+            &["harvest", "http://a/csw", "--no-such-option"],
+            &["harvest", "http://a/csw", "http://b/csw"],
+            &["sow", "http://a/csw"],
+        ];
+        for words in bad {
+            let error = harvest(words).unwrap_err();
+            assert!(matches!(&error, Error::Usage(text) if !text.contains('\n')), "{words:?}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn help_and_version_are_for_stdout() {
+        for (words, expected) in [(vec!["--version"], PROGRAM), (vec!["--help"], "harvest"), (vec!["harvest", "-h"], "--page-size")]
+        {
+            match parse(words.iter().map(OsString::from)) {
+                Ok(Command::Print(text)) => assert!(text.contains(expected), "{text}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What can end a command early, one variant a layer, and the exit status of each.
+//!
+//! Every message says what was attempted, on what, and what came back. Text from outside is escaped and shortened where it enters
+//! (`http.rs`, `csw/exception.rs`), and holds no credentials.
+
+use std::fmt;
+
+use crate::catalogue::{Failure, FailureKind};
+use crate::exit::ExitStatus;
+use crate::lock::LockError;
+use crate::signal::Stopped;
+use crate::store::StoreError;
+
+/// Why a command ended before its work was done.
+#[derive(Debug)]
+pub enum Error {
+    /// What was typed makes no sense; nothing was touched.
+    Usage(String),
+    /// A file named by an option cannot be used.
+    Config(String),
+    /// The lock.
+    Lock(LockError),
+    /// The store.
+    Store(StoreError),
+    /// The catalogue, or the way to it.
+    Catalogue(Failure),
+    /// The catalogue answers, and its answers never come to an end.
+    Endless(String),
+    /// `--strict`, and this many records or positions could not be had.
+    Strict {
+        /// How many.
+        problems: u64,
+    },
+    /// Told to stop.
+    Stopped(Stopped),
+    /// A bug of ours.
+    Internal(String),
+}
+
+impl Error {
+    /// The exit status, as published.
+    #[must_use]
+    pub fn exit_status(&self) -> ExitStatus {
+        match self {
+            Error::Usage(_) => ExitStatus::Usage,
+            Error::Config(_) => ExitStatus::Config,
+            Error::Lock(LockError::Held { .. } | LockError::Stopped(_)) => ExitStatus::TempFail,
+            Error::Lock(LockError::Create { .. }) => ExitStatus::CantCreate,
+            Error::Lock(LockError::Io { .. }) => ExitStatus::IoErr,
+            Error::Store(StoreError::Create { .. }) => ExitStatus::CantCreate,
+            Error::Store(
+                StoreError::NotADatabase { .. }
+                | StoreError::Foreign { .. }
+                | StoreError::Newer { .. }
+                | StoreError::Older { .. }
+                | StoreError::Missing { .. },
+            ) => ExitStatus::Config,
+            Error::Store(
+                StoreError::ReadOnly { .. }
+                | StoreError::Full { .. }
+                | StoreError::Damaged { .. }
+                | StoreError::Busy { .. }
+                | StoreError::Other { .. },
+            ) => ExitStatus::IoErr,
+            Error::Catalogue(failure) => match failure.kind {
+                FailureKind::Access => ExitStatus::NoPerm,
+                FailureKind::Unreachable | FailureKind::Unavailable | FailureKind::TooLarge => ExitStatus::Unavailable,
+                FailureKind::NotCsw
+                | FailureKind::PastTheEnd
+                | FailureKind::Ceiling
+                | FailureKind::Dialect
+                | FailureKind::BadPage
+                | FailureKind::Report => ExitStatus::Protocol,
+                FailureKind::Fault => ExitStatus::Software,
+                FailureKind::Stopped(_) => ExitStatus::TempFail,
+            },
+            Error::Endless(_) => ExitStatus::Protocol,
+            Error::Strict { .. } => ExitStatus::DataErr,
+            Error::Stopped(_) => ExitStatus::TempFail,
+            Error::Internal(_) => ExitStatus::Software,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Usage(text) | Error::Config(text) | Error::Endless(text) => out.write_str(text),
+            Error::Lock(error) => error.fmt(out),
+            Error::Store(error) => error.fmt(out),
+            Error::Catalogue(failure) => out.write_str(&failure.message),
+            Error::Strict { problems } => {
+                write!(out, "{problems} records or positions could not be had, and --strict was asked for; the watermark is held")
+            }
+            Error::Stopped(stopped) => write!(out, "{stopped}; what was read is kept, run it again to go on"),
+            Error::Internal(text) => write!(out, "this is a bug of csw-harvester: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Error::Store(error)
+    }
+}
+
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Self {
+        Error::Lock(error)
+    }
+}
+
+impl From<Stopped> for Error {
+    fn from(stopped: Stopped) -> Self {
+        Error::Stopped(stopped)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure.kind {
+            FailureKind::Stopped(stopped) => Error::Stopped(stopped),
+            _ => Error::Catalogue(failure),
+        }
+    }
+}

@@ -1,0 +1,682 @@
+//! One harvest of one source: {plan -> ask -> seen -> commit}, then the watermark.
+//!
+//! This is the only place that sees both the pure half and the effects. It decides nothing about paging (`plan.rs`), about words
+//! (`dialect.rs`, `csw/`) or about which stamp is settled (`watermark.rs`); it keeps the order of things: records first, the cursor with
+//! them, the watermark last, in the transaction that completes the run, and in no other (I2). What opens the lock, the store and
+//! the line to the catalogue stands in `harvest/command.rs`.
+
+pub mod command;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::catalogue::{Answer, Catalogue, Failure, FailureKind, Patience, Traffic};
+use crate::cli::{Reading, Strictness};
+use crate::clock::Clock as TimeSource;
+use crate::csw::{Lower, Query, Window};
+use crate::dialect::{Clock, Dialect};
+use crate::error::Error;
+use crate::exit::ExitStatus;
+use crate::negotiate::{self, OwnStamps, Pinned};
+use crate::plan::{BadPosition, Cause, Certainty, ElementFacts, Order, PageFacts, PageFailure, Plan, Seen, Step};
+use crate::report::{Counters, Outcome};
+use crate::signal::Stop;
+use crate::store::{
+    CursorEnd, CursorWrite, FullDue, PageCounts, PageWrite, ProblemWrite, ProblemsEnd, RecordWrite, RunCounts, RunEnd, RunId,
+    RunOutcome, SourceState, Store, StoreError, StoredDialect, Watermark,
+};
+use crate::timestamp::{self, Interval, Micros, Shapes, micros_from};
+use crate::watermark::{self, EXACT_CHANGES_MIN, FIRST, Newest};
+
+/// Problems that are told apart within a run; what comes after is told as often as it is met.
+const TOLD_MAX: usize = 10_000;
+/// The wait between two requests while a page that failed is being halved.
+const HALVING_PAUSE: Duration = Duration::from_millis(200);
+
+/// What is to be harvested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The key in the store.
+    pub source: String,
+    /// The cleaned url.
+    pub base: String,
+    /// What the user pinned.
+    pub pinned: Pinned,
+    /// Of endpoint, schema and filter: when it differs from the stored one, everything is read again.
+    pub fingerprint: String,
+    /// `maxRecords`.
+    pub page_size: u32,
+    /// How old a stamp must be.
+    pub settle: Micros,
+    /// Where to start in this run.
+    pub since: Option<String>,
+    /// What is read.
+    pub reading: Reading,
+    /// What a record that could not be had means.
+    pub strictness: Strictness,
+}
+
+/// How the harvest of a source ended.
+#[derive(Debug)]
+pub struct Ending {
+    /// How.
+    pub outcome: Outcome,
+    /// Why, unless it is complete.
+    pub error: Option<Error>,
+    /// The counters.
+    pub counters: Counters,
+    /// The watermark before.
+    pub watermark_before: String,
+    /// The watermark now.
+    pub watermark: String,
+    /// The clock of the source.
+    pub clock: Clock,
+    /// Passes over the window; more than one where the list was seen to move.
+    pub passes: u32,
+}
+
+/// Harvests one source, from what the store knows of it to the end of the run.
+///
+/// # Errors
+/// Only when the run could not even be begun in the store, or its end not be written; all else is in the [`Ending`].
+pub fn harvest(
+    store: &mut Store,
+    catalogue: &mut dyn Catalogue,
+    job: &Job,
+    time: &mut dyn TimeSource,
+    stop: &Stop,
+) -> Result<Ending, StoreError> {
+    store.forget_seen()?;
+    let mut state = store.source_state(&job.source)?.unwrap_or_default();
+    let watermark_before = state.watermark.clone();
+    let began_at = time.now_text();
+    let run = store.begin_run(&job.source, &began_at, &watermark_before)?;
+    if state.fingerprint.as_ref() != Some(&job.fingerprint) {
+        if state.fingerprint.is_some() {
+            log::info!("endpoint, schema or filter of {} changed: everything is read again", job.source);
+        }
+        store.adopt(&job.source, &job.fingerprint)?;
+        state = SourceState { watermark: state.watermark, full_due: true, ..SourceState::default() };
+    }
+    let mut harvest = Harvest {
+        store,
+        catalogue,
+        job,
+        time,
+        stop,
+        dialect: None,
+        newest: Newest::default(),
+        started: None,
+        counters: Counters::default(),
+        pages: 0,
+        passes: 0,
+        patience: Patience::Full,
+        last_failure: None,
+        told: HashSet::new(),
+        resumed: false,
+        skipped_before: 0,
+        held: None,
+    };
+    let result = harvest.read(&mut state);
+    harvest.finish(run, &state, result)
+}
+
+/// A run under way.
+struct Harvest<'a> {
+    store: &'a mut Store,
+    catalogue: &'a mut dyn Catalogue,
+    job: &'a Job,
+    time: &'a mut dyn TimeSource,
+    stop: &'a Stop,
+    dialect: Option<Dialect>,
+    newest: Newest,
+    /// The catalogue's time when the run began, from its first answer.
+    started: Option<Micros>,
+    counters: Counters,
+    pages: u64,
+    passes: u32,
+    /// How many attempts a page is worth now: few while one that failed is being halved.
+    patience: Patience,
+    last_failure: Option<Failure>,
+    /// The places of problems told in this run.
+    told: HashSet<String>,
+    /// Whether this run goes on where another one was cut off.
+    resumed: bool,
+    /// What that one had skipped.
+    skipped_before: u64,
+    /// Why the watermark stays where it is although the run is complete.
+    held: Option<String>,
+}
+
+/// A window that was read to its end.
+struct Read {
+    shapes: Shapes,
+    full: bool,
+}
+
+impl Harvest<'_> {
+    /// Reads the window; negotiates first where nothing is remembered, and once more where what is remembered is refused.
+    fn read(&mut self, state: &mut SourceState) -> Result<Read, Error> {
+        let remembered = dialect_of(&state.dialect);
+        let was_remembered = remembered.is_some();
+        let dialect = match remembered {
+            Some(dialect) => dialect,
+            None => self.negotiate(state)?,
+        };
+        match self.read_with(dialect, state) {
+            Err(Error::Catalogue(failure)) if was_remembered && self.pages == 0 && may_be_forgotten_words(failure.kind) => {
+                log::info!("{}; asking anew how to speak with this catalogue", failure.message);
+                let dialect = self.negotiate(state)?;
+                self.read_with(dialect, state)
+            }
+            result => result,
+        }
+    }
+
+    fn negotiate(&mut self, state: &mut SourceState) -> Result<Dialect, Error> {
+        let mut dialect = negotiate::negotiate(self.catalogue, &self.job.base, &self.job.pinned)?;
+        let before = Clock::named(state.dialect.clock.as_deref().unwrap_or_default());
+        if dialect.clock.is_none() && dialect.property == state.dialect.property {
+            dialect.clock = before;
+        }
+        log::info!(
+            "{}: filter on {}, sort by {}",
+            self.job.source,
+            dialect.property.as_deref().unwrap_or("nothing"),
+            dialect.sort.as_deref().unwrap_or("nothing")
+        );
+        if !dialect.is_provisional() {
+            state.dialect = stored(&dialect);
+            self.store.save_dialect(&self.job.source, &state.dialect)?;
+        }
+        Ok(dialect)
+    }
+
+    fn read_with(&mut self, dialect: Dialect, state: &SourceState) -> Result<Read, Error> {
+        let shapes = state.shapes.as_deref().map(Shapes::from_text).unwrap_or_default();
+        let window = self.window(&dialect, state, shapes);
+        let full = window.lower.is_none();
+        let order = Order {
+            window,
+            page_size: self.job.page_size,
+            clock: dialect.clock,
+            upper_obeyed: dialect.upper_obeyed,
+            days_only: dialect.days_only,
+            clock_sure: dialect.clock_sure,
+            sorted: dialect.sort_obeyed,
+            matched_is_total: dialect.matched_is_total,
+            shapes: if full { Shapes::default() } else { shapes },
+            started: micros_from(self.time.now()),
+        };
+        let mut plan = self.resume(&order, state)?.unwrap_or_else(|| Plan::new(order));
+        self.dialect = Some(dialect);
+        let certainty = self.read_window(&mut plan);
+        self.counters.matched = plan.matched();
+        self.passes = plan.pass();
+        self.tell_bad_positions(&mut plan)?;
+        self.judge(&mut plan, certainty?)?;
+        self.weigh_margin(state, &plan)?;
+        Ok(Read { shapes: plan.shapes(), full })
+    }
+
+    /// What this run reads: after the watermark, or everything.
+    fn window(&mut self, dialect: &Dialect, state: &SourceState, shapes: Shapes) -> Window {
+        let after = |literal: String| Window { lower: Some(Lower::After(literal)), upper: None };
+        let filterable = dialect.property.is_some() && dialect.clock != Some(Clock::None);
+        if let Some(since) = &self.job.since {
+            let at = |text: &str| timestamp::parse(text).map(|interval| interval.nominal);
+            if state.watermark == FIRST || at(since) > at(&state.watermark) {
+                self.held = Some("--since begins after it".to_owned());
+            }
+            if filterable {
+                return after(watermark::literal(since, Shapes::default(), dialect.days_only));
+            }
+        }
+        let everything = self.job.reading == Reading::Full || state.full_due || state.watermark == FIRST || !filterable;
+        match dialect.clock {
+            _ if everything => Window::default(),
+            Some(Clock::Server) => after(watermark::server_literal(&state.watermark, dialect.exact_changes, dialect.days_only)),
+            _ => after(watermark::literal(&state.watermark, shapes, dialect.days_only)),
+        }
+    }
+
+    fn resume(&mut self, order: &Order, state: &SourceState) -> Result<Option<Plan>, Error> {
+        let Some(cursor) = &state.cursor else { return Ok(None) };
+        let Some(plan) = Plan::resume(order, &cursor.plan) else {
+            self.store.forget_cursor(&self.job.source)?;
+            return Ok(None);
+        };
+        log::info!("resuming an unfinished run of {}", self.job.source);
+        let anchors = plan.anchors().iter().map(|(identifier, modified)| (identifier.as_str(), modified.as_str()));
+        self.store.mark_seen(plan.pass(), anchors)?;
+        if let Some(newest) = &cursor.newest {
+            self.newest.observe_earlier(newest);
+        }
+        self.started = Some(plan.started());
+        self.resumed = true;
+        self.skipped_before = cursor.skipped;
+        Ok(Some(plan))
+    }
+
+    /// The loop: ask, commit, until the plan says that the window is read.
+    fn read_window(&mut self, plan: &mut Plan) -> Result<Certainty, Error> {
+        loop {
+            self.stop.check()?;
+            match plan.step() {
+                Step::Ask(query) => self.ask(plan, &query)?,
+                Step::Count(query) => {
+                    let answer = self.get_records(&query, Patience::Full)?;
+                    plan.on_count(answer.results.matched);
+                }
+                Step::Calibrate => {
+                    self.calibrate(plan)?;
+                    if let Some(dialect) = &self.dialect {
+                        plan.on_clock(dialect.clock, dialect.clock_sure, dialect.upper_obeyed);
+                    }
+                }
+                Step::Done(certainty) => return Ok(certainty),
+                Step::Failed(cause) => return Err(self.why(cause)),
+            }
+        }
+    }
+
+    fn get_records(&mut self, query: &Query, patience: Patience) -> Result<Answer, Failure> {
+        let dialect = self.dialect.clone().unwrap_or_else(|| Dialect::untried(String::new()));
+        let answer = self.catalogue.get_records(&dialect, query, patience)?;
+        self.started.get_or_insert(answer.server_now);
+        Ok(answer)
+    }
+
+    fn ask(&mut self, plan: &mut Plan, query: &Query) -> Result<(), Error> {
+        match self.get_records(query, self.patience) {
+            Ok(answer) => {
+                self.patience = Patience::Full;
+                plan.begin_at(self.started.unwrap_or(answer.server_now));
+                self.take_page(plan, &answer)
+            }
+            Err(failure) => {
+                let page = match failure.kind {
+                    FailureKind::Stopped(_) | FailureKind::Fault | FailureKind::Access | FailureKind::Unreachable => {
+                        return Err(failure.into());
+                    }
+                    // After good pages it is not the words that are wrong.
+                    FailureKind::Dialect if self.pages == 0 => return Err(failure.into()),
+                    FailureKind::TooLarge => PageFailure::TooLarge,
+                    FailureKind::PastTheEnd => PageFailure::PastTheEnd,
+                    FailureKind::Ceiling => PageFailure::Ceiling,
+                    FailureKind::Unavailable
+                    | FailureKind::NotCsw
+                    | FailureKind::Dialect
+                    | FailureKind::BadPage
+                    | FailureKind::Report => PageFailure::Page,
+                };
+                log::warn!("{}", failure.message);
+                plan.on_failure(page);
+                if page == PageFailure::Page {
+                    self.patience = Patience::Short;
+                    self.last_failure = Some(failure);
+                    self.time.pause(HALVING_PAUSE, self.stop)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A page: what is new in it, where the plan goes from here, and then all of it into the store with the cursor.
+    fn take_page(&mut self, plan: &mut Plan, answer: &Answer) -> Result<(), Error> {
+        let records: Vec<_> = answer.results.records.iter().collect();
+        let known = records.iter().filter_map(|record| Some((record.identifier?, record.modified.unwrap_or_default())));
+        let mut seen = self.store.mark_seen(plan.pass(), known)?.into_iter();
+        let started = self.started.unwrap_or(answer.server_now);
+        let mut elements = Vec::with_capacity(records.len());
+        for record in &records {
+            let interval: Option<Interval> = record.modified.and_then(timestamp::parse);
+            if let (Some(text), Some(interval)) = (record.modified, &interval) {
+                self.newest.observe(text, interval, started, self.job.settle);
+            }
+            let seen = record.identifier.and_then(|_| seen.next()).unwrap_or(Seen::Anonymous);
+            elements.push(ElementFacts { identifier: record.identifier, modified: record.modified, interval, seen });
+        }
+        let results = &answer.results;
+        plan.on_page(&PageFacts {
+            elements: &elements,
+            matched: results.matched,
+            next_record: results.next_record,
+            server_now: answer.server_now,
+        });
+        if !plan.is_contiguous() {
+            let first_met = elements.iter().filter(|element| element.seen != Seen::Here).filter_map(|element| element.identifier);
+            self.store.disown_seen(first_met)?;
+        }
+        let confirmed = plan.take_confirmed();
+        self.store
+            .mark_seen(plan.pass(), confirmed.iter().map(|(identifier, modified)| (identifier.as_str(), modified.as_str())))?;
+        if let (Step::Ask(next), Some(dialect)) = (plan.step(), &self.dialect) {
+            self.catalogue.begin(dialect, &next);
+        }
+        self.commit(plan, answer, &elements)
+    }
+
+    fn commit(&mut self, plan: &mut Plan, answer: &Answer, elements: &[ElementFacts<'_>]) -> Result<(), Error> {
+        let mut writes = Vec::with_capacity(elements.len());
+        let mut flaws = Vec::new();
+        for (record, facts) in answer.results.records.iter().zip(elements) {
+            match (record.identifier, record.flaw) {
+                (Some(identifier), None) => writes.push(RecordWrite {
+                    identifier,
+                    title: record.title,
+                    modified: record.modified,
+                    modified_at: facts.interval.map(|interval| interval.nominal),
+                    modified_until: facts.interval.map(|interval| interval.end),
+                    xml: record.xml,
+                    known_in_run: facts.seen != Seen::New,
+                }),
+                (Some(identifier), Some(flaw)) => flaws.push((format!("id:{identifier}"), flaw)),
+                (None, flaw) => flaws.push((place_of_anonymous(record.xml), flaw.unwrap_or("a record without identifier"))),
+            }
+        }
+        let bad = plan.take_bad_positions();
+        let why_bad = self.why_bad();
+        let places: Vec<String> = bad.iter().map(place_of_position).collect();
+        let problems: Vec<ProblemWrite<'_>> = flaws
+            .iter()
+            .map(|(place, why)| ProblemWrite { place, why })
+            .chain(places.iter().map(|place| ProblemWrite { place, why: &why_bad }))
+            .collect();
+        let cursor = plan.cursor();
+        let skipped = self.skipped_before + self.counters.skipped + problems.len() as u64;
+        let page = PageWrite {
+            source: &self.job.source,
+            records: &writes,
+            harvested_at: &self.time.now_text(),
+            cursor: Some(CursorWrite { plan: &cursor, newest: self.newest.text(), skipped }),
+            problems: &problems,
+            shapes: None,
+        };
+        let counts = self.store.commit_page(&page)?;
+        self.tell_problems(&problems);
+        self.pages += 1;
+        self.count(counts);
+        Ok(())
+    }
+
+    fn count(&mut self, page: PageCounts) {
+        let counters = &self.counters;
+        let mut sum = PageCounts { new: counters.new, updated: counters.updated, unchanged: counters.unchanged, recounted: 0 };
+        sum.add(page);
+        self.counters = Counters { new: sum.new, updated: sum.updated, unchanged: sum.unchanged, ..self.counters };
+    }
+
+    /// A problem that is met twice in a run, in the overlap of two pages, is told and counted once.
+    fn tell_problems(&mut self, problems: &[ProblemWrite<'_>]) {
+        for problem in problems {
+            if self.told.len() < TOLD_MAX && !self.told.insert(problem.place.to_owned()) {
+                continue;
+            }
+            log::warn!("skipped: {}: {}", crate::http::escape_outside_text(problem.place, 200), problem.why);
+            self.counters.skipped += 1;
+        }
+    }
+
+    fn why_bad(&self) -> String {
+        self.last_failure.as_ref().map_or("this position cannot be read", |failure| failure.message.as_str()).to_owned()
+    }
+
+    /// Positions found bad at the very end of a window have no page to be committed with.
+    fn tell_bad_positions(&mut self, plan: &mut Plan) -> Result<(), Error> {
+        let places: Vec<String> = plan.take_bad_positions().iter().map(place_of_position).collect();
+        if places.is_empty() {
+            return Ok(());
+        }
+        let why = self.why_bad();
+        let problems: Vec<_> = places.iter().map(|place| ProblemWrite { place, why: &why }).collect();
+        self.store.commit_page(&PageWrite {
+            source: &self.job.source,
+            records: &[],
+            harvested_at: &self.time.now_text(),
+            cursor: None,
+            problems: &problems,
+            shapes: None,
+        })?;
+        self.tell_problems(&problems);
+        Ok(())
+    }
+
+    /// After the last page: the clock, where it is not known or was contradicted, and whether the watermark may move.
+    fn judge(&mut self, plan: &mut Plan, certainty: Certainty) -> Result<(), Error> {
+        if let Some((came, matched)) = plan.shortfall() {
+            log::warn!("{matched} records matched, {came} different ones came");
+        }
+        if certainty == Certainty::Told {
+            let why = "the catalogue's list kept moving, or does not hold what it says it matches";
+            log::warn!("{why}: the next run reads this window again");
+            self.held = Some(why.to_owned());
+        }
+        let doubtful = |dialect: &Dialect| dialect.clock.is_none() || (dialect.clock == Some(Clock::Record) && !dialect.clock_sure);
+        let unknown = self.dialect.as_ref().is_some_and(doubtful);
+        let provisional = self.dialect.as_ref().is_some_and(Dialect::is_provisional);
+        let news = self.counters.new + self.counters.updated > 0;
+        if !provisional && ((unknown && news) || plan.contradicted()) {
+            self.calibrate(plan)?;
+        }
+        let skipped = self.skipped_before + self.counters.skipped;
+        if self.job.strictness == Strictness::Strict && skipped > 0 {
+            return Err(Error::Strict { problems: skipped });
+        }
+        Ok(())
+    }
+
+    /// Clock *server*: counts the changes that the exact watermark would have brought as well as one with a margin of days.
+    fn weigh_margin(&mut self, state: &SourceState, plan: &Plan) -> Result<(), Error> {
+        let Some(dialect) = &mut self.dialect else { return Ok(()) };
+        dialect.matched_is_total = plan.matched_is_total();
+        let weighable = dialect.clock == Some(Clock::Server) && !dialect.days_only && dialect.exact_changes < EXACT_CHANGES_MIN;
+        if !weighable || !plan.is_filtered() || !plan.is_quiet() {
+            return Ok(());
+        }
+        let changed = self.store.changed_in_run(&self.job.source, self.job.page_size)?;
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let brought = negotiate::brings_all(self.catalogue, dialect, &state.watermark, &changed, self.job.page_size)?;
+        let changed = u32::try_from(changed.len()).unwrap_or(u32::MAX);
+        dialect.exact_changes = if brought { dialect.exact_changes.saturating_add(changed) } else { 0 };
+        Ok(())
+    }
+
+    fn calibrate(&mut self, plan: &Plan) -> Result<(), Error> {
+        let Some(mut dialect) = self.dialect.clone() else { return Ok(()) };
+        let before = dialect.clock.take();
+        // A record came that is older than the bound: the catalogue may read a date-time as something earlier (Esri: its month's start).
+        dialect.days_only |= before == Some(Clock::Record) && plan.contradicted();
+        let missing = if plan.is_filtered() { self.missing(&dialect)? } else { plan.unheld() };
+        let own = Own { store: self.store, source: &self.job.source };
+        let started = self.started.unwrap_or_else(|| micros_from(self.time.now()));
+        negotiate::calibrate(self.catalogue, &mut dialect, &own, plan.shapes(), started, missing)?;
+        if dialect.clock != before {
+            match dialect.clock {
+                Some(Clock::Record) => log::info!("the filter follows the stamps that the records show"),
+                Some(Clock::Server) => {
+                    log::info!("the filter follows the catalogue's own clock, not the stamps that the records show")
+                }
+                Some(Clock::None) => log::warn!("no filter on a modified date works: every run has to read everything"),
+                None => log::info!("whose clock the filter follows cannot be told yet"),
+            }
+        }
+        self.dialect = Some(dialect);
+        Ok(())
+    }
+
+    /// How many records the catalogue counts and the store does not hold.
+    fn missing(&mut self, dialect: &Dialect) -> Result<u64, Error> {
+        let answer = self.catalogue.get_records(dialect, &Query::hits(Window::default()), Patience::Short)?;
+        let held = self.store.count_records(&self.job.source)?;
+        Ok(answer.results.matched.unwrap_or(0).saturating_sub(held))
+    }
+
+    fn why(&mut self, cause: Cause) -> Error {
+        let endless = || Error::Endless(format!("{}: the catalogue sends the same records over and over", self.job.source));
+        match cause {
+            Cause::Unwell => self.last_failure.take().map_or_else(endless, Error::from),
+            Cause::Endless => endless(),
+        }
+    }
+
+    /// The one transaction that ends the run.
+    fn finish(mut self, run: RunId, state: &SourceState, result: Result<Read, Error>) -> Result<Ending, StoreError> {
+        let result = result.and_then(|read| {
+            let counts = self.store.settle_deferred(&self.job.source, &self.time.now_text())?;
+            self.count(counts);
+            Ok(read)
+        });
+        let traffic = self.catalogue.traffic();
+        let Traffic { requests, retries, bytes } = traffic;
+        self.counters = Counters { requests, retries, bytes, ..self.counters };
+        let moved = if result.is_ok() { self.moved_watermark(state) } else { None };
+        let error = result.as_ref().err().map(ToString::to_string);
+        let outcome = match &result {
+            Ok(_) => Outcome::Complete,
+            Err(Error::Stopped(_)) => Outcome::Partial,
+            Err(_) if self.pages > 0 => Outcome::Partial,
+            Err(_) => Outcome::Failed,
+        };
+        let exit = result.as_ref().err().map_or(ExitStatus::Ok, Error::exit_status);
+        let full = result.as_ref().is_ok_and(|read| read.full) && self.held.is_none();
+        let mut dialect = self.dialect.clone();
+        if let (Ok(read), Some(dialect)) = (&result, &mut dialect) {
+            dialect.gzip &= self.catalogue.gzip();
+            let known = state.shapes.as_deref().map(Shapes::from_text).unwrap_or_default();
+            log::debug!("shapes of stamps: {:?}, before {known:?}", read.shapes);
+            if !dialect.is_provisional() && stored(dialect) != state.dialect {
+                self.store.save_dialect(&self.job.source, &stored(dialect))?;
+            }
+        }
+        let shapes = result.as_ref().ok().map(|read| read.shapes.to_text());
+        self.store.finish_run(&RunEnd {
+            run,
+            source: &self.job.source,
+            ended_at: &self.time.now_text(),
+            outcome: match outcome {
+                Outcome::Complete => RunOutcome::Complete { watermark: moved.as_deref().map(watermark_write) },
+                Outcome::Partial => RunOutcome::Partial,
+                Outcome::Skipped => RunOutcome::Skipped,
+                Outcome::Failed => RunOutcome::Failed,
+            },
+            exit_code: exit.code(),
+            counts: run_counts(&self.counters),
+            shapes: shapes.as_deref(),
+            clock: None,
+            fingerprint: None,
+            full_due: if full { FullDue::Clear } else { FullDue::Keep },
+            cursor: match &result {
+                Ok(_) | Err(Error::Strict { .. }) => CursorEnd::Drop,
+                Err(_) => CursorEnd::Keep,
+            },
+            problems: if full && !self.resumed { ProblemsEnd::DropUnmet } else { ProblemsEnd::Keep },
+            error: error.as_deref(),
+        })?;
+        Ok(Ending {
+            outcome,
+            error: result.err(),
+            counters: self.counters,
+            watermark_before: state.watermark.clone(),
+            watermark: moved.unwrap_or_else(|| state.watermark.clone()),
+            clock: dialect.and_then(|dialect| dialect.clock).unwrap_or(Clock::None),
+            passes: self.passes,
+        })
+    }
+
+    fn moved_watermark(&self, state: &SourceState) -> Option<String> {
+        if let Some(why) = &self.held {
+            log::info!("the watermark stays at {}: {why}", state.watermark);
+            return None;
+        }
+        match self.dialect.as_ref()?.clock? {
+            Clock::Record | Clock::None => self.newest.moved_from(&state.watermark),
+            Clock::Server => {
+                let mut server = Newest::default();
+                server.observe_earlier(&watermark::of_server(self.started?, self.job.settle));
+                server.moved_from(&state.watermark)
+            }
+        }
+    }
+}
+
+/// The store's stamps of one source, for the calibration.
+struct Own<'a> {
+    store: &'a Store,
+    source: &'a str,
+}
+
+impl OwnStamps for Own<'_> {
+    fn median(&self, before: Micros) -> Result<Option<String>, StoreError> {
+        Ok(self.store.median_modified_between(self.source, 1, before)?.map(|(_, text)| text))
+    }
+
+    fn count_before(&self, before: Micros) -> Result<u64, StoreError> {
+        self.store.count_modified_between(self.source, 1, before)
+    }
+}
+
+/// Kinds of failure that a remembered dialect may be to blame for.
+fn may_be_forgotten_words(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Dialect | FailureKind::Report | FailureKind::NotCsw | FailureKind::BadPage)
+}
+
+fn place_of_position(bad: &BadPosition) -> String {
+    match bad.lower.as_str() {
+        "" => format!("position {}", bad.position),
+        lower => format!("position {} of what is newer than {lower}", bad.position),
+    }
+}
+
+/// Names an element without identifier by its content, so that the next run finds the same name.
+fn place_of_anonymous(xml: &str) -> String {
+    // FNV-1a, 64 bit: stable from one version of the standard library to the next, as a stored name must be.
+    let hash = xml.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("element {hash:016x}")
+}
+
+fn watermark_write(text: &str) -> Watermark<'_> {
+    Watermark { text, at: timestamp::parse(text).map(|interval| interval.nominal) }
+}
+
+fn run_counts(counters: &Counters) -> RunCounts {
+    let Counters { new, updated, unchanged, deleted, skipped, matched, requests, retries, bytes } = *counters;
+    RunCounts { new, updated, unchanged, deleted, skipped, matched, requests, retries, bytes }
+}
+
+fn stored(dialect: &Dialect) -> StoredDialect {
+    StoredDialect {
+        endpoint: Some(dialect.endpoint.clone()),
+        version: Some("2.0.2".to_owned()),
+        binding: Some("post".to_owned()),
+        property: dialect.property.clone(),
+        sort: dialect.sort.clone(),
+        sort_obeyed: Some(dialect.sort_obeyed),
+        clock_sure: Some(dialect.clock_sure),
+        literal: Some(if dialect.days_only { "day" } else { "date-time" }.to_owned()),
+        clock: dialect.clock.map(|clock| clock.as_str().to_owned()),
+        upper_bound: Some(dialect.upper_obeyed),
+        matched_is_total: Some(dialect.matched_is_total),
+        exact_changes: Some(dialect.exact_changes),
+        gzip: Some(dialect.gzip),
+    }
+}
+
+/// The remembered dialect; `None` when nothing was remembered.
+fn dialect_of(stored: &StoredDialect) -> Option<Dialect> {
+    Some(Dialect {
+        endpoint: stored.endpoint.clone()?,
+        property: stored.property.clone(),
+        sort: stored.sort.clone(),
+        sort_obeyed: stored.sort_obeyed.unwrap_or(false),
+        clock_sure: stored.clock_sure.unwrap_or(false),
+        clock: stored.clock.as_deref().and_then(Clock::named),
+        days_only: stored.literal.as_deref() == Some("day"),
+        upper_obeyed: stored.upper_bound.unwrap_or(false),
+        matched_is_total: stored.matched_is_total.unwrap_or(false),
+        exact_changes: stored.exact_changes.unwrap_or(0),
+        gzip: stored.gzip.unwrap_or(true),
+    })
+}

@@ -1,0 +1,121 @@
+//! The command `harvest`: opens what a harvest needs, in the order that the invariants want, and sums up how it ended.
+//!
+//! The lock comes before the store (I4), the store before the first request. Nothing is decided here about the harvest itself.
+
+use std::time::{Duration, Instant};
+
+use super::{Ending, Job, harvest};
+use crate::catalogue::HttpCatalogue;
+use crate::cli::{HarvestSettings, Keep};
+use crate::clock::SystemClock;
+use crate::dialect::Clock;
+use crate::error::Error;
+use crate::exit::ExitStatus;
+use crate::http::{Courier, Credentials, HttpSettings, Proxies, Roots, UreqTransport};
+use crate::lock::{Lock, LockError};
+use crate::negotiate::Pinned;
+use crate::report::{Counters, Outcome, Summary};
+use crate::retry::RetryPolicy;
+use crate::signal::Stop;
+use crate::store::{Mode, Store};
+
+/// The first wait between two attempts, before jitter.
+const WAIT_FIRST: Duration = Duration::from_secs(1);
+/// Redirects followed in a row.
+const REDIRECTS_MAX: u8 = 5;
+
+/// Runs the command from the lock to the summary.
+#[must_use]
+pub fn run(settings: &HarvestSettings, stop: &Stop) -> (Summary, Option<Error>) {
+    let began = Instant::now();
+    let stop = match settings.max_runtime {
+        Some(limit) => stop.clone().with_deadline(began + limit),
+        None => stop.clone(),
+    };
+    let ending = attempt(settings, &stop);
+    summarise(&settings.source, began, ending)
+}
+
+/// The end of a command that did not come to run.
+#[must_use]
+pub fn not_run(source: &str, error: Error) -> (Summary, Option<Error>) {
+    summarise(source, Instant::now(), Err(error))
+}
+
+fn attempt(settings: &HarvestSettings, stop: &Stop) -> Result<Ending, Error> {
+    let mut time = SystemClock;
+    let _lock = Lock::acquire(&settings.lock, settings.lock_wait, &mut time, stop)?;
+    let mode = match settings.keep {
+        Keep::Commit => Mode::ReadWrite,
+        Keep::DryRun => Mode::DryRun,
+    };
+    let mut store = Store::open(&settings.db, mode)?;
+    let transport = UreqTransport::new(http_settings(settings)).map_err(|error| Error::Config(error.to_string()))?;
+    let courier =
+        Courier::new(Box::new(transport)).map_err(|error| Error::Internal(format!("no thread to fetch with: {error}")))?;
+    let policy = RetryPolicy { retries: settings.retries, wait_first: WAIT_FIRST, wait_max: settings.retry_wait_max };
+    let mut catalogue = HttpCatalogue::new(courier, policy, settings.delay, settings.schema.clone(), stop.clone());
+    Ok(harvest(&mut store, &mut catalogue, &job(settings), &mut time, stop)?)
+}
+
+fn http_settings(settings: &HarvestSettings) -> HttpSettings {
+    HttpSettings {
+        timeout: settings.timeout,
+        body_bytes_max: settings.body_bytes_max,
+        redirects_max: REDIRECTS_MAX,
+        user_agent: concat!("csw-harvester/", env!("CARGO_PKG_VERSION")).to_owned(),
+        credentials: settings.user.clone().map(|(user, password)| Credentials::Basic { user, password }),
+        headers: Vec::new(),
+        roots: Roots::System,
+        proxies: Proxies::from_lookup(|name| std::env::var(name).ok()),
+    }
+}
+
+fn job(settings: &HarvestSettings) -> Job {
+    Job {
+        source: settings.source.clone(),
+        base: settings.url.clone(),
+        pinned: Pinned { property: settings.property.clone() },
+        fingerprint: [settings.url.as_str(), &settings.schema.0, settings.property.as_deref().unwrap_or_default()].join("\n"),
+        page_size: settings.page_size,
+        settle: settings.settle,
+        since: settings.since.clone(),
+        reading: settings.reading,
+        strictness: settings.strictness,
+    }
+}
+
+fn summarise(source: &str, began: Instant, ending: Result<Ending, Error>) -> (Summary, Option<Error>) {
+    let mut summary = Summary {
+        source: source.to_owned(),
+        outcome: Outcome::Failed,
+        status: ExitStatus::Ok,
+        error: None,
+        counters: Counters::default(),
+        duration_s: began.elapsed().as_secs_f64(),
+        watermark_before: None,
+        watermark: None,
+        clock: Clock::None,
+    };
+    let error = match ending {
+        Ok(ending) => {
+            summary.outcome = ending.outcome;
+            summary.counters = ending.counters;
+            summary.watermark_before = Some(ending.watermark_before);
+            summary.watermark = Some(ending.watermark);
+            summary.clock = ending.clock;
+            ending.error
+        }
+        Err(error) => {
+            if matches!(error, Error::Lock(LockError::Held { .. })) {
+                summary.outcome = Outcome::Skipped;
+            }
+            Some(error)
+        }
+    };
+    if let Some(error) = &error {
+        summary.status = error.exit_status();
+        summary.error = Some(error.to_string());
+    }
+    (summary, error)
+}

@@ -1,0 +1,72 @@
+//! Arguments -> logger -> run -> exit code. Everything else is in the library.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::panic::catch_unwind;
+use std::process::ExitCode;
+
+use csw_harvester::cli::{self, Command, HarvestSettings, Output};
+use csw_harvester::error::Error;
+use csw_harvester::exit::ExitStatus;
+use csw_harvester::harvest::command;
+use csw_harvester::journal;
+use csw_harvester::report::{Outcome, Summary};
+use csw_harvester::signal::Stop;
+
+fn main() -> ExitCode {
+    journal::init();
+    catch_unwind(run).unwrap_or(ExitStatus::Software).into()
+}
+
+fn run() -> ExitStatus {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match cli::parse(arguments.iter().cloned()) {
+        Ok(Command::Print(text)) => print(&text),
+        Ok(Command::Harvest(settings)) => harvest(&settings),
+        Err(error) => {
+            let output = if arguments.iter().any(|argument| argument == "--json") { Output::Json } else { Output::Quiet };
+            end(command::not_run("", error), output)
+        }
+    }
+}
+
+fn harvest(settings: &HarvestSettings) -> ExitStatus {
+    let ending = catch_unwind(|| match Stop::on_signals() {
+        Ok(stop) => command::run(settings, &stop),
+        Err(error) => command::not_run(&settings.source, Error::Internal(format!("signals cannot be caught: {error}"))),
+    });
+    let panicked = || command::not_run(&settings.source, Error::Internal("it panicked, as told above".to_owned()));
+    end(ending.unwrap_or_else(|_| panicked()), settings.output)
+}
+
+/// The last log line, and the summary if it is wanted, whatever the end.
+fn end((summary, error): (Summary, Option<Error>), output: Output) -> ExitStatus {
+    match &error {
+        Some(error) => {
+            tell(error);
+        }
+        None if summary.outcome == Outcome::Complete => log::info!("{}", summary.complete_line()),
+        None => {}
+    }
+    match output {
+        Output::Json => match print(&format!("{}\n", summary.json())) {
+            ExitStatus::Ok => summary.status,
+            failed => failed,
+        },
+        Output::Quiet => summary.status,
+    }
+}
+
+fn tell(error: &Error) -> ExitStatus {
+    log::error!("{error}");
+    error.exit_status()
+}
+
+/// To stdout; a reader that went away is a quiet end.
+fn print(text: &str) -> ExitStatus {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => tell(&Error::Internal(format!("stdout: {error}"))),
+        _ => ExitStatus::Ok,
+    }
+}

@@ -1,0 +1,364 @@
+//! Finds out how to speak with a catalogue, once a source, in seven cheap requests as a rule and at most twelve (seven names of the
+//! modified property are in use, so that ten are not enough to try them all and the sort); and whose clock its filter follows.
+//!
+//! The order is that of dialects: capabilities, records at all, the property, whether the filter is honoured, the sort. Whatever was pinned
+//! by an option is not asked for. What was found is remembered by the store, and this is done again when it starts to fail.
+
+use std::collections::HashSet;
+
+use crate::catalogue::{Answer, Catalogue, Failure, FailureKind, Patience};
+use crate::csw::capabilities::modified_candidates;
+use crate::csw::{Lower, Query, ResultType, SortOrder, Window};
+use crate::dialect::{Clock, ClockCounts, Dialect, clock_probe};
+use crate::timestamp::{self, Micros, SECOND, Shapes};
+
+/// Requests that a negotiation may take.
+const REQUESTS_MAX: usize = 12;
+/// Requests kept back for what follows the property: the far future and the sort.
+const REQUESTS_RESERVED: usize = 3;
+/// Records looked at to see which stamps a window shows.
+const SAMPLE: u32 = 5;
+/// Records that ascending and descending order must not have in common.
+const SORT_SAMPLE: u32 = 3;
+/// Before every stamp that matters.
+const LONG_AGO: &str = "1970-01-01";
+/// After every stamp that is true.
+const FAR_FUTURE: &str = "2999-01-01";
+
+/// What the user pinned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pinned {
+    /// `--property`.
+    pub property: Option<String>,
+}
+
+struct Talk<'a> {
+    catalogue: &'a mut dyn Catalogue,
+    spent: usize,
+}
+
+impl Talk<'_> {
+    /// A question that may fail on account of a single record.
+    ///
+    /// # Errors
+    /// Access, an unreachable server, being told to stop.
+    fn ask_briefly(&mut self, dialect: &Dialect, query: &Query) -> Result<Option<Answer>, Failure> {
+        self.spent += 1;
+        match self.catalogue.get_records(dialect, query, Patience::Short) {
+            Err(failure) if may_be_one_record(failure.kind) => {
+                log::debug!("{}", failure.message);
+                Ok(None)
+            }
+            answer => unless_refused(answer),
+        }
+    }
+
+    fn ask(&mut self, dialect: &Dialect, query: &Query) -> Result<Answer, Failure> {
+        self.spent += 1;
+        self.catalogue.get_records(dialect, query, Patience::Full)
+    }
+}
+
+/// Negotiates with the catalogue at `base`.
+///
+/// # Errors
+/// The catalogue gives no records whatever is tried, or cannot be reached.
+pub fn negotiate(catalogue: &mut dyn Catalogue, base: &str, pinned: &Pinned) -> Result<Dialect, Failure> {
+    let capabilities = catalogue.get_capabilities(base)?;
+    let mut talk = Talk { catalogue, spent: 1 };
+    let mut dialect = Dialect::untried(base.to_owned());
+    let advertised = capabilities.as_ref().and_then(|capabilities| usable_endpoint(base, &capabilities.post_urls));
+    let first = match (talk.ask(&dialect, &first_record()), advertised) {
+        (Ok(answer), _) => answer,
+        (Err(failure), _) if may_be_one_record(failure.kind) => {
+            match talk.ask_briefly(&dialect, &Query::hits(Window::default()))? {
+                Some(answer) if answer.results.matched.is_some_and(|matched| matched > 0) => answer,
+                _ => return Err(failure),
+            }
+        }
+        (Err(failure), Some(other)) if failure.kind == FailureKind::NotCsw => {
+            log::info!("{}; trying the address that the capabilities name", failure.message);
+            dialect.endpoint = other;
+            talk.ask(&dialect, &first_record())?
+        }
+        (Err(failure), _) => return Err(failure),
+    };
+    dialect.matched_is_total = first.results.matched.is_some_and(|matched| matched > first.results.records.len() as u64);
+    if first.results.matched.unwrap_or(0) == 0 && first.results.records.is_empty() {
+        return Ok(dialect);
+    }
+    let candidates = match &pinned.property {
+        Some(property) => vec![property.clone()],
+        None => modified_candidates(capabilities.as_ref()),
+    };
+    find_property(&mut talk, &mut dialect, &candidates)?;
+    if let Some(property) = &pinned.property
+        && dialect.property.is_none()
+    {
+        return Err(Failure::new(FailureKind::Dialect, format!("the catalogue at {base} does not filter on {property}")));
+    }
+    find_sort(&mut talk, &mut dialect, &candidates)?;
+    if dialect.property.is_none() {
+        dialect.clock = Some(Clock::None);
+    }
+    dialect.gzip = talk.catalogue.gzip();
+    Ok(dialect)
+}
+
+fn first_record() -> Query {
+    Query {
+        window: Window::default(),
+        start_position: 1,
+        max_records: 1,
+        result_type: ResultType::Results,
+        sort_order: SortOrder::Ascending,
+    }
+}
+
+fn after(literal: &str) -> Window {
+    Window { lower: Some(Lower::After(literal.to_owned())), upper: None }
+}
+
+/// The first advertised address that may be used in place of the given one: never from https down to http, never a loopback or
+/// placeholder host where the given one is neither.
+fn usable_endpoint(base: &str, advertised: &[String]) -> Option<String> {
+    let loopback = |url: &str| ["//localhost", "//127.", "//[::1]"].iter().any(|host| url.contains(host));
+    advertised.iter().filter_map(|url| crate::csw::request::clean_url(url).ok()).map(|clean| clean.url).find(|url| {
+        url != base
+            && (base.starts_with("http:") || url.starts_with("https:"))
+            && (loopback(base) || !loopback(url))
+            && !url.contains(['$', '{', '}'])
+    })
+}
+
+/// Kinds of failure that one bad record in the answer may be to blame for.
+fn may_be_one_record(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::BadPage | FailureKind::Report | FailureKind::Unavailable | FailureKind::TooLarge)
+}
+
+/// A refusal that says "not in these words": try the next ones. Anything else ends the negotiation.
+fn unless_refused(answer: Result<Answer, Failure>) -> Result<Option<Answer>, Failure> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(failure) => match failure.kind {
+            FailureKind::Dialect | FailureKind::Report | FailureKind::BadPage | FailureKind::NotCsw | FailureKind::PastTheEnd => {
+                log::debug!("{}", failure.message);
+                Ok(None)
+            }
+            _ => Err(failure),
+        },
+    }
+}
+
+/// The first name that matches some records long ago and fewer in the far future.
+fn find_property(talk: &mut Talk<'_>, dialect: &mut Dialect, candidates: &[String]) -> Result<(), Failure> {
+    for name in candidates {
+        if talk.spent + REQUESTS_RESERVED > REQUESTS_MAX {
+            break;
+        }
+        let trial = Dialect { property: Some(name.clone()), ..dialect.clone() };
+        let Some(answer) = unless_refused(talk.ask(&trial, &Query::hits(after(LONG_AGO))))? else { continue };
+        let old = answer.results.matched.unwrap_or(0);
+        // No hit means an unknown name on servers that refuse none (GeoNetwork, Examind).
+        if old == 0 {
+            continue;
+        }
+        let future = unless_refused(talk.ask(&trial, &Query::hits(after(FAR_FUTURE))))?;
+        // A record may be stamped 9999, all of them are not: then the filter is ignored, and is so by any name.
+        if future.is_some_and(|answer| answer.results.matched.unwrap_or(0) >= old) {
+            log::warn!("the catalogue ignores a filter on {name}: every run has to read everything");
+            return Ok(());
+        }
+        dialect.property = Some(name.clone());
+        return Ok(());
+    }
+    log::warn!("the catalogue filters on no modified date that is known: every run has to read everything");
+    Ok(())
+}
+
+/// A name to sort by that is not refused, and whether it is obeyed: then the oldest first is another record than the newest first.
+///
+/// Ascending stamps alone would show nothing: a catalogue filled in order shows them without any sort, until the first edit.
+fn find_sort(talk: &mut Talk<'_>, dialect: &mut Dialect, candidates: &[String]) -> Result<(), Failure> {
+    let mut names: Vec<&str> = dialect.property.as_deref().or(candidates.first().map(String::as_str)).into_iter().collect();
+    names.extend(["modified", "Modified"].into_iter().filter(|name| dialect.property.as_deref() != Some(name)));
+    for name in names {
+        if talk.spent + 2 > REQUESTS_MAX {
+            break;
+        }
+        let trial = Dialect { sort: Some(name.to_owned()), ..dialect.clone() };
+        let few = Query { max_records: SORT_SAMPLE, ..first_record() };
+        let oldest = match unless_refused(talk.ask(&trial, &few)) {
+            Ok(Some(oldest)) => oldest,
+            Ok(None) => continue,
+            // A record that cannot be delivered says nothing about the sort.
+            Err(failure) if may_be_one_record(failure.kind) => match talk.ask_briefly(&trial, &first_record())? {
+                Some(oldest) => oldest,
+                None => continue,
+            },
+            Err(failure) => return Err(failure),
+        };
+        let few = Query { max_records: u32::try_from(oldest.results.records.len()).unwrap_or(1).max(1), ..few };
+        let Some(newest) = talk.ask_briefly(&trial, &Query { sort_order: SortOrder::Descending, ..few })? else { continue };
+        let first = |answer: &Answer| answer.results.records.iter().next().and_then(|record| record.identifier.map(str::to_owned));
+        let mut obeyed = has_none_in_common(&oldest, &newest);
+        if obeyed && talk.spent < REQUESTS_MAX {
+            // Not because the list changed in between.
+            obeyed = unless_refused(talk.ask(&trial, &first_record()))?.is_some_and(|again| first(&again) == first(&oldest));
+        }
+        if obeyed || dialect.sort.is_none() {
+            dialect.sort = Some(name.to_owned());
+            dialect.sort_obeyed = obeyed;
+        }
+        if obeyed {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn has_none_in_common(one: &Answer, other: &Answer) -> bool {
+    let names = |answer: &Answer| -> Vec<String> {
+        answer.results.records.iter().filter_map(|record| record.identifier.map(str::to_owned)).collect()
+    };
+    let (one, other) = (names(one), names(other));
+    !one.is_empty() && !other.is_empty() && one.iter().all(|name| !other.contains(name))
+}
+
+/// What the store knows of the stamps of a source, for the calibration.
+pub trait OwnStamps {
+    /// The median of the stamps after 1970 and before `before`, as delivered.
+    ///
+    /// # Errors
+    /// The store's.
+    fn median(&self, before: Micros) -> Result<Option<String>, crate::store::StoreError>;
+    /// How many stamps lie after 1970-01-01 and before `before`.
+    ///
+    /// # Errors
+    /// The store's.
+    fn count_before(&self, before: Micros) -> Result<u64, crate::store::StoreError>;
+}
+
+/// Finds out whose clock the filter follows, and writes it into `dialect`.
+///
+/// `started` is the catalogue's time when the run began, `shapes` are those of the stamps seen, `missing` the records that the
+/// catalogue counts and the store cannot hold.
+///
+/// # Errors
+/// The catalogue's, unless it only refuses, and the store's.
+pub fn calibrate(
+    catalogue: &mut dyn Catalogue,
+    dialect: &mut Dialect,
+    own: &dyn OwnStamps,
+    shapes: Shapes,
+    started: Micros,
+    missing: u64,
+) -> Result<(), crate::error::Error> {
+    let Some(total) = count(catalogue, dialect, after(LONG_AGO))? else {
+        dialect.clock = Some(Clock::None);
+        return Ok(());
+    };
+    let median = own.median(started)?.and_then(|text| timestamp::parse(&text));
+    let Some(median) = median else {
+        // No stamp that can be read: whatever the filter follows, it is nothing that we are shown.
+        dialect.clock = (total > 0).then_some(Clock::Server);
+        let timed = count(catalogue, dialect, after(&timestamp::format_utc(started)))?;
+        dialect.days_only = timed.is_none();
+        return find_upper(catalogue, dialect, total, started);
+    };
+    let mut answered = false;
+    for days_only in [dialect.days_only, true] {
+        let probe = clock_probe(&median, shapes, days_only);
+        let Some(above) = count(catalogue, dialect, after(&probe.literal))? else {
+            dialect.days_only = true;
+            continue;
+        };
+        answered = true;
+        if !dialect.matched_is_total {
+            // What says how many matched counts the page only: look at the records themselves.
+            if shows_newer_only(catalogue, dialect, &probe.literal)? {
+                dialect.clock = Some(Clock::Record);
+                dialect.days_only = days_only;
+                return Ok(());
+            }
+            continue;
+        }
+        let mut counts = ClockCounts {
+            total,
+            above,
+            own_below_min: own.count_before(probe.below)?,
+            own_below_max: own.count_before(probe.above)?,
+            own_total: own.count_before(Micros::MAX)?,
+            changed: 0,
+            missing,
+        };
+        if !counts.fit_record() {
+            let recent = if days_only { timestamp::format_day(started) } else { timestamp::format_utc(started) };
+            counts.changed = count(catalogue, dialect, after(&recent))?.unwrap_or(0);
+        }
+        if counts.fit_record() {
+            log::debug!("clock record: {counts:?}");
+            dialect.clock = Some(Clock::Record);
+            dialect.clock_sure = counts.are_telling();
+            dialect.days_only = days_only;
+            return Ok(());
+        }
+        log::debug!("not the clock of the records: {counts:?} above {}", probe.literal);
+    }
+    if !answered {
+        // Every literal was refused.
+        dialect.clock = Some(Clock::None);
+        return Ok(());
+    }
+    dialect.clock = Some(Clock::Server);
+    find_upper(catalogue, dialect, total, started)
+}
+
+/// Clock *server*: whether a literal without margin brings all of the records that have changed, in one page.
+///
+/// # Errors
+/// The catalogue's, unless it only refuses.
+pub fn brings_all(
+    catalogue: &mut dyn Catalogue,
+    dialect: &Dialect,
+    watermark: &str,
+    changed: &[String],
+    page_size: u32,
+) -> Result<bool, crate::error::Error> {
+    let query = Query { window: after(watermark), max_records: page_size, ..first_record() };
+    let Some(answer) = unless_refused(catalogue.get_records(dialect, &query, Patience::Full))? else { return Ok(false) };
+    let brought: HashSet<&str> = answer.results.records.iter().filter_map(|record| record.identifier).collect();
+    Ok(changed.iter().all(|identifier| brought.contains(identifier.as_str())))
+}
+
+/// Whether the first records after a literal show stamps after it, or none that can be read otherwise.
+fn shows_newer_only(catalogue: &mut dyn Catalogue, dialect: &Dialect, literal: &str) -> Result<bool, crate::error::Error> {
+    let few = Query { window: after(literal), max_records: SAMPLE, ..first_record() };
+    let Some(answer) = unless_refused(catalogue.get_records(dialect, &few, Patience::Full))? else { return Ok(false) };
+    let bound = timestamp::parse(literal).map_or(Micros::MIN, |interval| interval.start);
+    let stamps = || answer.results.records.iter().filter_map(|record| timestamp::parse(record.modified?));
+    Ok(stamps().all(|interval| interval.end > bound) && (answer.results.records.is_empty() || stamps().next().is_some()))
+}
+
+/// Whether an upper bound is obeyed: none lie before long ago, all before tomorrow.
+fn find_upper(
+    catalogue: &mut dyn Catalogue,
+    dialect: &mut Dialect,
+    total: u64,
+    started: Micros,
+) -> Result<(), crate::error::Error> {
+    let upto = |upper: String| Window { upper: Some(upper), ..after(LONG_AGO) };
+    let tomorrow = started + 86_400 * SECOND;
+    let literal = if dialect.days_only { timestamp::format_day(tomorrow) } else { timestamp::format_utc(tomorrow) };
+    let none = count(catalogue, dialect, upto("1970-01-02".to_owned()))?;
+    if none == Some(0) {
+        let all = count(catalogue, dialect, upto(literal))?;
+        dialect.upper_obeyed = all.is_some_and(|all| all > 0 && all + total / 100 + 1 >= total);
+    }
+    Ok(())
+}
+
+fn count(catalogue: &mut dyn Catalogue, dialect: &Dialect, window: Window) -> Result<Option<u64>, crate::error::Error> {
+    let answer = unless_refused(catalogue.get_records(dialect, &Query::hits(window), Patience::Full))?;
+    Ok(answer.and_then(|answer| answer.results.matched))
+}
