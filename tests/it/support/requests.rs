@@ -1,0 +1,388 @@
+//! Requests as they come over the wire, CSW 2.0.2: POST bodies by namespace, GET parameters, and the CQL of both.
+//!
+//! Validates like pycsw does against the schemas (order of elements, attributes, positive positions) unless the catalogue is lenient.
+//! What is understood becomes a `ModelRequest`; it answers nothing.
+
+#[path = "cql.rs"]
+mod cql;
+
+use super::model::{Compare, Condition, ElementSet, ModelRequest, Operator, Report};
+use super::quirks::{CSW, Quirks, ResultTypeMissing, Validation};
+use super::tree::{Element, parse};
+
+const OGC: &str = "http://www.opengis.net/ogc";
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "the protocol's own names")]
+pub(crate) enum Operation {
+    GetCapabilities,
+    GetRecords(ModelRequest),
+    GetRecordById { identifiers: Vec<String>, schema: String, element_set: ElementSet },
+}
+
+/// The query part of a url, names in lower case, values decoded.
+pub(crate) fn parameters(target: &str) -> Vec<(String, String)> {
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    let pair = |part: &str| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        (percent_decoded(name).to_ascii_lowercase(), percent_decoded(value))
+    };
+    query.split('&').filter(|part| !part.is_empty()).map(pair).collect()
+}
+
+/// Reads a GET.
+pub(crate) fn from_target(target: &str, quirks: &Quirks) -> Result<Operation, Report> {
+    let parameters = parameters(target);
+    let of = |name: &str| parameters.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str());
+    if !of("service").is_none_or(|service| service.eq_ignore_ascii_case("CSW")) {
+        return Err(refusal(quirks, "InvalidParameterValue", "service", "service must be CSW"));
+    }
+    check_version(quirks, of("version"), of("acceptversions"))?;
+    match of("request").map(str::to_ascii_lowercase).as_deref() {
+        None | Some("getcapabilities") => Ok(Operation::GetCapabilities),
+        Some("getrecords") => get_records_kvp(&of, quirks).map(Operation::GetRecords),
+        Some("getrecordbyid") => Ok(Operation::GetRecordById {
+            identifiers: of("id").unwrap_or_default().split(',').map(str::to_owned).collect(),
+            schema: of("outputschema").unwrap_or(CSW).to_owned(),
+            element_set: element_set(quirks, of("elementsetname").unwrap_or("summary"))?,
+        }),
+        Some(other) => Err(refusal(quirks, "OperationNotSupported", "request", &format!("{other} is not an operation"))),
+    }
+}
+
+/// Reads the body of a POST.
+pub(crate) fn from_body(body: &str, quirks: &Quirks) -> Result<Operation, Report> {
+    let root = parse(body).map_err(|error| invalid(quirks, &error))?;
+    if !root.namespace.eq(CSW) {
+        return Err(invalid(quirks, &format!("root element {} is not in {CSW}", root.local)));
+    }
+    if root.attribute("service").is_some_and(|service| service != "CSW") {
+        return Err(refusal(quirks, "InvalidParameterValue", "service", "service must be CSW"));
+    }
+    match root.local.as_str() {
+        "GetCapabilities" => Ok(Operation::GetCapabilities),
+        "GetRecords" => {
+            let request = get_records(&root, quirks)?;
+            check_prefixes(&request, body, quirks)?;
+            Ok(Operation::GetRecords(request))
+        }
+        "GetRecordById" => get_record_by_id(&root, quirks),
+        other => Err(refusal(quirks, "OperationNotSupported", "request", &format!("{other} is not an operation"))),
+    }
+}
+
+fn refusal(quirks: &Quirks, code: &str, locator: &str, text: &str) -> Report {
+    Report { code: code.to_owned(), locator: locator.to_owned(), text: text.to_owned(), status: quirks.exception_status }
+}
+
+fn invalid(quirks: &Quirks, why: &str) -> Report {
+    refusal(quirks, "NoApplicableCode", "service", &format!("Exception: the document is not valid.\nError: {why}."))
+}
+
+fn check_version(quirks: &Quirks, version: Option<&str>, accepted: Option<&str>) -> Result<(), Report> {
+    if accepted.is_some_and(|accepted| !accepted.split(',').any(|version| version.trim() == "2.0.2")) {
+        return Err(refusal(quirks, "VersionNegotiationFailed", "acceptversions", "only 2.0.2 is spoken"));
+    }
+    match version {
+        None | Some("" | "2.0.2") => Ok(()),
+        Some(_) if accepted.is_some() => Ok(()),
+        Some(other) => Err(refusal(quirks, "InvalidParameterValue", "version", &format!("version {other} is not spoken"))),
+    }
+}
+
+fn element_set(quirks: &Quirks, name: &str) -> Result<ElementSet, Report> {
+    match name.trim() {
+        "brief" => Ok(ElementSet::Brief),
+        "summary" => Ok(ElementSet::Summary),
+        "full" => Ok(ElementSet::Full),
+        other => Err(refusal(quirks, "InvalidParameterValue", "ElementSetName", &format!("{other:?} is no element set"))),
+    }
+}
+
+fn is_hits(quirks: &Quirks, result_type: Option<&str>) -> Result<bool, Report> {
+    match result_type {
+        Some("results") => Ok(false),
+        Some("hits") => Ok(true),
+        None => Ok(quirks.result_type_missing == ResultTypeMissing::Hits),
+        Some(other) => Err(refusal(quirks, "InvalidParameterValue", "resultType", &format!("{other:?} is no result type"))),
+    }
+}
+
+fn number(quirks: &Quirks, name: &str, value: Option<&str>, default: i64) -> Result<i64, Report> {
+    let Some(value) = value else { return Ok(default) };
+    value.parse().map_err(|_| refusal(quirks, "InvalidParameterValue", name, &format!("{value:?} is not a number")))
+}
+
+fn check_type_names(quirks: &Quirks, names: Option<&str>) -> Result<(), Report> {
+    let names = names.ok_or_else(|| invalid(quirks, "The attribute 'typeNames' is required but missing"))?;
+    let known = |name: &str| matches!(name.rsplit(':').next(), Some("Record" | "MD_Metadata"));
+    if names.split([' ', ',']).all(known) {
+        return Ok(());
+    }
+    Err(refusal(quirks, "InvalidParameterValue", "typeNames", &format!("{names:?} is not offered")))
+}
+
+fn get_records(root: &Element, quirks: &Quirks) -> Result<ModelRequest, Report> {
+    let strict = quirks.validation == Validation::Strict;
+    const ALLOWED: [&str; 8] =
+        ["service", "version", "resultType", "outputFormat", "outputSchema", "startPosition", "maxRecords", "requestId"];
+    let unknown = root.attributes.keys().find(|name| !ALLOWED.contains(&name.as_str()) && !name.starts_with("xsi:"));
+    if let (true, Some(unknown)) = (strict, unknown) {
+        return Err(invalid(quirks, &format!("The attribute '{unknown}' is not allowed")));
+    }
+    if root.attribute("service").is_none() || root.attribute("version") != Some("2.0.2") {
+        return Err(invalid(quirks, "service=\"CSW\" version=\"2.0.2\" is required"));
+    }
+    let start_position = number(quirks, "startPosition", root.attribute("startPosition"), 1)?;
+    let max_records = number(quirks, "maxRecords", root.attribute("maxRecords"), 10)?;
+    if strict && (start_position < 1 || max_records < 0) {
+        return Err(invalid(quirks, "startPosition and maxRecords must be positive"));
+    }
+    let query = root.children.iter().find(|child| child.is(CSW, "Query")).ok_or_else(|| invalid(quirks, "Query is missing"))?;
+    check_type_names(quirks, query.attribute("typeNames"))?;
+    if strict {
+        check_order(query, quirks)?;
+    }
+    let mut request = ModelRequest {
+        start_position,
+        max_records: u32::try_from(max_records).unwrap_or(0),
+        hits: is_hits(quirks, root.attribute("resultType"))?,
+        schema: root.attribute("outputSchema").unwrap_or(CSW).to_owned(),
+        ..ModelRequest::page(1, 10)
+    };
+    request.element_set = match query.child("ElementSetName") {
+        Some(name) => element_set(quirks, &name.text)?,
+        None => ElementSet::Summary,
+    };
+    if let Some(constraint) = query.child("Constraint") {
+        set_conditions(&mut request, constraint_of(constraint, quirks)?);
+    }
+    if let Some(sort) = query.children.iter().find(|child| child.is(OGC, "SortBy")) {
+        set_sort(&mut request, sort);
+    }
+    Ok(request)
+}
+
+// csw:QueryType: a sequence of (ElementSetName | ElementName+), Constraint?, SortBy?.
+fn check_order(query: &Element, quirks: &Quirks) -> Result<(), Report> {
+    let rank = |child: &Element| match child.local.as_str() {
+        "ElementSetName" | "ElementName" if child.namespace == CSW => Some(0),
+        "Constraint" if child.namespace == CSW => Some(1),
+        "SortBy" if child.namespace == OGC => Some(2),
+        _ => None,
+    };
+    let mut last = -1;
+    for child in &query.children {
+        let rank = rank(child).ok_or_else(|| invalid(quirks, &format!("Element '{}': not expected", child.local)))?;
+        if rank < last || (rank == last && rank > 0) {
+            return Err(invalid(quirks, &format!("Element '{}': not expected here", child.local)));
+        }
+        last = rank;
+    }
+    let first = query.children.first().map(|child| child.local.as_str());
+    if !matches!(first, Some("ElementSetName" | "ElementName")) {
+        return Err(invalid(quirks, "ElementSetName is missing"));
+    }
+    let constraint = query.child("Constraint");
+    if constraint.is_some_and(|constraint| constraint.attribute("version").is_none()) {
+        return Err(invalid(quirks, "The attribute 'version' of Constraint is required but missing"));
+    }
+    Ok(())
+}
+
+// deegree looks property names up by namespace, so that each prefix in one must be declared.
+fn check_prefixes(request: &ModelRequest, body: &str, quirks: &Quirks) -> Result<(), Report> {
+    for name in [&request.property, &request.sort, &request.sort_then].into_iter().flatten() {
+        let Some((prefix, _)) = name.split_once(':') else { continue };
+        if !body.contains(&format!("xmlns:{prefix}=")) {
+            return Err(invalid(quirks, &format!("the prefix of {name} is not declared")));
+        }
+    }
+    Ok(())
+}
+
+fn set_sort(request: &mut ModelRequest, sort: &Element) {
+    let property = |element: &&Element| element.is(OGC, "SortProperty");
+    let name = |element: &Element| element.child("PropertyName").map(|name| name.text.clone());
+    let mut properties = sort.children.iter().filter(property);
+    let Some(first) = properties.next() else { return };
+    request.sort = name(first);
+    request.descending = first.child("SortOrder").is_some_and(|order| order.text.trim() == "DESC");
+    request.sort_then = properties.next().and_then(name);
+}
+
+fn constraint_of(constraint: &Element, quirks: &Quirks) -> Result<Vec<Condition>, Report> {
+    let lenient = quirks.validation == Validation::Lenient;
+    match constraint.children.first() {
+        Some(filter) if filter.is(OGC, "Filter") => {
+            let parts = filter.children.iter().map(|child| condition(child, quirks));
+            parts.collect()
+        }
+        Some(text) if text.is(CSW, "CqlText") => Ok(vec![cql::parse(&text.text).map_err(|why| bad_cql(quirks, &why))?]),
+        // Esri Geoportal 1 passes over a filter in another namespace, and everything comes.
+        _ if lenient => Ok(Vec::new()),
+        _ => Err(invalid(quirks, "Constraint holds neither ogc:Filter nor csw:CqlText")),
+    }
+}
+
+fn bad_cql(quirks: &Quirks, why: &str) -> Report {
+    refusal(quirks, "InvalidParameterValue", "constraint", &format!("Invalid CQL: {why}"))
+}
+
+fn condition(element: &Element, quirks: &Quirks) -> Result<Condition, Report> {
+    if element.namespace != OGC {
+        return Err(invalid(quirks, &format!("Element '{}' is not in {OGC}", element.local)));
+    }
+    let parts = || element.children.iter().map(|child| condition(child, quirks)).collect::<Result<Vec<_>, _>>();
+    match element.local.as_str() {
+        "And" => return parts().map(Condition::All),
+        "Or" => return parts().map(Condition::Any),
+        "Not" => {
+            let part = element.children.first().ok_or_else(|| invalid(quirks, "Not is empty"))?;
+            return Ok(Condition::Not(Box::new(condition(part, quirks)?)));
+        }
+        "PropertyIsBetween" => {
+            let lower = term(element, element.child("LowerBoundary"), Compare::GreaterOrEqual, quirks)?;
+            let upper = term(element, element.child("UpperBoundary"), Compare::LessOrEqual, quirks)?;
+            return Ok(Condition::All(vec![lower, upper]));
+        }
+        _ => {}
+    }
+    let compare = match element.local.as_str() {
+        "PropertyIsEqualTo" => Compare::Equal,
+        "PropertyIsNotEqualTo" => Compare::NotEqual,
+        "PropertyIsLessThan" => Compare::Less,
+        "PropertyIsLessThanOrEqualTo" => Compare::LessOrEqual,
+        "PropertyIsGreaterThan" => Compare::Greater,
+        "PropertyIsGreaterThanOrEqualTo" => Compare::GreaterOrEqual,
+        "PropertyIsLike" => Compare::Like,
+        other => return Err(refusal(quirks, "InvalidParameterValue", "constraint", &format!("Operator {other} not supported"))),
+    };
+    term(element, Some(element), compare, quirks)
+}
+
+fn term(element: &Element, holder: Option<&Element>, compare: Compare, quirks: &Quirks) -> Result<Condition, Report> {
+    let property = element.child("PropertyName").ok_or_else(|| invalid(quirks, "PropertyName is missing"))?;
+    let literal = holder.and_then(|holder| holder.child("Literal")).ok_or_else(|| invalid(quirks, "Literal is missing"))?;
+    let blank = |text: &str| text.trim() != text;
+    if quirks.validation == Validation::Strict && (blank(&property.text) || blank(&literal.text)) {
+        return Err(invalid(quirks, "blanks around a PropertyName or a Literal are compared as they are"));
+    }
+    Ok(Condition::Term { property: property.text.clone(), compare, literal: literal.text.clone() })
+}
+
+// The first lower and the first upper bound of one property become the window; the rest stays a condition.
+fn set_conditions(request: &mut ModelRequest, conditions: Vec<Condition>) {
+    let mut rest = Vec::new();
+    let mut open = conditions;
+    while !open.is_empty() {
+        let part = open.remove(0);
+        match part {
+            Condition::All(parts) => drop(open.splice(0..0, parts)),
+            Condition::Term { property, compare, literal } if fits(request, &property, compare) => {
+                match compare {
+                    Compare::Greater => request.lower = Some((Operator::After, literal)),
+                    Compare::GreaterOrEqual => request.lower = Some((Operator::From, literal)),
+                    _ => request.upper = Some(literal),
+                }
+                request.property = Some(property);
+            }
+            other => rest.push(other),
+        }
+    }
+    request.also = match rest.len() {
+        0 => None,
+        1 => rest.pop(),
+        _ => Some(Condition::All(rest)),
+    };
+}
+
+fn fits(request: &ModelRequest, property: &str, compare: Compare) -> bool {
+    let same = request.property.as_deref().is_none_or(|held| held == property);
+    match compare {
+        Compare::Greater | Compare::GreaterOrEqual => same && request.lower.is_none(),
+        Compare::LessOrEqual => same && request.upper.is_none(),
+        _ => false,
+    }
+}
+
+fn get_record_by_id(root: &Element, quirks: &Quirks) -> Result<Operation, Report> {
+    let identifiers: Vec<String> =
+        root.children.iter().filter(|child| child.is(CSW, "Id")).map(|child| child.text.clone()).collect();
+    if identifiers.is_empty() {
+        return Err(invalid(quirks, "Id is missing"));
+    }
+    let set = root.child("ElementSetName").map_or("summary", |name| name.text.as_str());
+    Ok(Operation::GetRecordById {
+        identifiers,
+        schema: root.attribute("outputSchema").unwrap_or(CSW).to_owned(),
+        element_set: element_set(quirks, set)?,
+    })
+}
+
+fn get_records_kvp<'a>(of: &impl Fn(&str) -> Option<&'a str>, quirks: &Quirks) -> Result<ModelRequest, Report> {
+    check_type_names(quirks, of("typenames"))?;
+    let mut request = ModelRequest {
+        start_position: number(quirks, "startposition", of("startposition"), 1)?,
+        max_records: u32::try_from(number(quirks, "maxrecords", of("maxrecords"), 10)?).unwrap_or(0),
+        hits: is_hits(quirks, of("resulttype"))?,
+        schema: of("outputschema").unwrap_or(CSW).to_owned(),
+        element_set: element_set(quirks, of("elementsetname").unwrap_or("summary"))?,
+        ..ModelRequest::page(1, 10)
+    };
+    if let Some(constraint) = of("constraint") {
+        let conditions = match of("constraintlanguage").map(str::to_ascii_uppercase).as_deref() {
+            Some("FILTER") => filter_kvp(constraint, quirks)?,
+            Some("CQL_TEXT") => vec![cql::parse(constraint).map_err(|why| bad_cql(quirks, &why))?],
+            _ => return Err(refusal(quirks, "MissingParameterValue", "constraintlanguage", "CQL_TEXT or FILTER")),
+        };
+        set_conditions(&mut request, conditions);
+    }
+    if let Some(sort) = of("sortby") {
+        let mut keys = sort.split(',');
+        let (name, descending) = sort_key(quirks, keys.next().unwrap_or_default())?;
+        request.sort = Some(name);
+        request.descending = descending;
+        request.sort_then = keys.next().map(|key| sort_key(quirks, key)).transpose()?.map(|(name, _)| name);
+    }
+    Ok(request)
+}
+
+fn filter_kvp(constraint: &str, quirks: &Quirks) -> Result<Vec<Condition>, Report> {
+    let filter = parse(constraint).map_err(|error| invalid(quirks, &error))?;
+    if !filter.is(OGC, "Filter") {
+        return Err(invalid(quirks, "the constraint is no ogc:Filter"));
+    }
+    filter.children.iter().map(|child| condition(child, quirks)).collect()
+}
+
+// `dct:modified:A`: what follows the last colon is the order, and must be there (pycsw).
+fn sort_key(quirks: &Quirks, key: &str) -> Result<(String, bool), Report> {
+    let wrong = || refusal(quirks, "InvalidParameterValue", "sortby", &format!("Invalid SortBy propertyname: {key}"));
+    let (name, order) = key.rsplit_once(':').ok_or_else(wrong)?;
+    match order.to_ascii_uppercase().as_str() {
+        "A" | "ASC" => Ok((name.to_owned(), false)),
+        "D" | "DESC" => Ok((name.to_owned(), true)),
+        _ => Err(wrong()),
+    }
+}
+
+/// `%41` and `+` taken back; what is no UTF-8 afterwards is replaced.
+pub(crate) fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        rest = tail;
+        let hex = tail.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
+        match (first, hex.and_then(|pair| u8::from_str_radix(pair, 16).ok())) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            (b'+', _) => bytes.push(b' '),
+            _ => bytes.push(*first),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
