@@ -1,4 +1,15 @@
 //! The tests of csw-harvester that need more than one module: through the real binary for what a user sees, in process for logic.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "all of this is test code, where a panic is a failed test"
+)]
+
+mod simulation;
 mod support;
 mod support_check;
