@@ -10,6 +10,10 @@
     reason = "all of this is test code, where a panic is a failed test"
 )]
 
+mod cases;
+mod command;
+mod crash;
+mod regression;
 mod simulation;
 mod support;
 mod support_check;
