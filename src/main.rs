@@ -13,7 +13,8 @@ use csw_harvester::journal;
 use csw_harvester::report::{Outcome, Summary};
 use csw_harvester::signal::Stop;
 
-fn main() -> ExitCode {
+/// Visible in the crate for the tour, which runs this very program as its child.
+pub(crate) fn main() -> ExitCode {
     journal::init();
     catch_unwind(run).unwrap_or(ExitStatus::Software).into()
 }

@@ -17,3 +17,4 @@ mod regression;
 mod simulation;
 mod support;
 mod support_check;
+mod tidy;
