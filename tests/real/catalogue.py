@@ -1,0 +1,200 @@
+"""A real catalogue on loopback: pycsw 2.6.2 over SQLite, in a folder of its own, for the length of a `with` block.
+
+Fills the catalogue's table directly while it is down, changes it through CSW-T (OGC 07-006r1, 10.13) while it is up and
+counts the requests that it served. Left to others: what the harvester does with it. Never listens beyond 127.0.0.1, and
+never ends a process but the one it started.
+"""
+
+import os
+import pathlib
+import re
+import socket
+import sqlite3
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+from records import CSW
+
+HERE = pathlib.Path(__file__).resolve().parent
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 10
+REQUEST_SECONDS_MAX = 60
+
+_CONTACT = (
+    "name position address city stateorprovince postalcode country phone fax email url hours instructions role"
+).split()
+
+_CONFIG = """[server]
+home={home}
+url={url}
+mimetype=application/xml; charset=UTF-8
+encoding=UTF-8
+language=en-US
+maxrecords={page_cap}
+loglevel=ERROR
+logfile={folder}/pycsw.log
+profiles=apiso
+
+[manager]
+transactions=true
+allowed_ips=127.0.0.1
+
+[metadata:main]
+identification_title=catalogue
+identification_abstract=catalogue
+identification_keywords=catalogue
+identification_keywords_type=theme
+identification_fees=None
+identification_accessconstraints=None
+provider_name=provider
+provider_url={url}
+{contact}
+
+[repository]
+database=sqlite:///{folder}/catalogue.db
+table=records
+"""
+
+# No proxy of the environment may come between: everything here is on loopback.
+_open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+
+
+class Refused(Exception):
+    """The catalogue answered a transaction with something else than the one change that was asked for."""
+
+
+class Catalogue:
+    """`url` is what the harvester is given, `database` the path of the catalogue's own SQLite file."""
+
+    def __init__(self, folder, records, page_cap=1000):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True)
+        self.database = self.folder / "catalogue.db"
+        self._requests = self.folder / "requests.log"
+        self._config = self.folder / "pycsw.cfg"
+        self._process = None
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/csw"
+        self._create(page_cap)
+        self._fill(records)
+
+    def _create(self, page_cap):
+        python = os.environ["REAL_PYTHON"]
+        home = subprocess.run(
+            [python, "-c", "import pycsw; print(list(pycsw.__path__)[0])"],
+            check=True, capture_output=True, text=True, timeout=START_SECONDS_MAX,
+        ).stdout.strip()
+        self._config.write_text(
+            _CONFIG.format(
+                home=home, url=self.url, page_cap=page_cap, folder=self.folder,
+                contact="\n".join(f"contact_{name}=x" for name in _CONTACT),
+            ),
+            encoding="utf-8",
+        )
+        admin = pathlib.Path(python).parent / "pycsw-admin.py"
+        made = subprocess.run(
+            [python, "-W", "ignore", admin, "-c", "setup_db", "-f", self._config],
+            capture_output=True, text=True, timeout=START_SECONDS_MAX,
+        )
+        if not self.database.exists():
+            raise RuntimeError(f"pycsw made no database: {made.stdout}{made.stderr}")
+
+    def _fill(self, records):
+        with sqlite3.connect(self.database) as connection:
+            for record in records:
+                row = record.row()
+                names = ", ".join(row)
+                marks = ", ".join("?" * len(row))
+                connection.execute(f"INSERT INTO records ({names}) VALUES ({marks})", list(row.values()))
+        connection.close()
+
+    def __enter__(self):
+        descriptor = self._socket.fileno()
+        with open(self.folder / "server.log", "ab") as log:
+            self._process = subprocess.Popen(
+                [os.environ["REAL_PYTHON"], "-W", "ignore", HERE / "serve_pycsw.py",
+                 str(descriptor), self._config, self._requests],
+                pass_fds=[descriptor], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )
+        self._pid_file = pathlib.Path(os.environ["REAL_PIDS"]) / str(self._process.pid)
+        self._pid_file.touch()
+        try:
+            self._await()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._stop()
+
+    def _await(self):
+        query = "?service=CSW&version=2.0.2&request=GetCapabilities"
+        with _open(self.url + query, timeout=START_SECONDS_MAX) as answer:
+            body = answer.read()
+        if b"Capabilities" not in body:
+            raise RuntimeError(f"pycsw did not start: {body[:2000]!r}; see {self.folder}/server.log")
+
+    def _stop(self):
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(STOP_SECONDS_MAX)
+        self._pid_file.unlink(missing_ok=True)
+        self._socket.close()
+
+    def requests_served(self):
+        """How many requests were answered since the start."""
+        return len(self._requests.read_text(encoding="utf-8").splitlines())
+
+    def stamps(self):
+        """Identifier -> modified date, read from the catalogue's own database."""
+        with sqlite3.connect(self.database, timeout=30) as connection:
+            rows = connection.execute("SELECT identifier, date_modified FROM records").fetchall()
+        connection.close()
+        return dict(rows)
+
+    def insert(self, record):
+        """Adds a record."""
+        self._transact("Inserted", f"<csw:Insert>{record.xml()}</csw:Insert>")
+
+    def update(self, record):
+        """Replaces the record of that identifier as a whole."""
+        self._transact("Updated", f"<csw:Update>{record.xml()}</csw:Update>")
+
+    def delete(self, identifier):
+        """Takes a record away."""
+        self._transact(
+            "Deleted",
+            '<csw:Delete><csw:Constraint version="1.1.0"><ogc:Filter><ogc:PropertyIsEqualTo>'
+            f"<ogc:PropertyName>dc:identifier</ogc:PropertyName><ogc:Literal>{identifier}</ogc:Literal>"
+            "</ogc:PropertyIsEqualTo></ogc:Filter></csw:Constraint></csw:Delete>",
+        )
+
+    def post(self, body):
+        """Sends an XML request and returns the bytes of the answer, whatever its status."""
+        request = urllib.request.Request(self.url, body.encode(), {"Content-Type": "application/xml"})
+        try:
+            with _open(request, timeout=REQUEST_SECONDS_MAX) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as error:
+            return error.read()
+
+    def _transact(self, done, change):
+        answer = self.post(
+            f'<csw:Transaction xmlns:csw="{CSW}" xmlns:ogc="http://www.opengis.net/ogc" '
+            'xmlns:dc="http://purl.org/dc/elements/1.1/" service="CSW" version="2.0.2">'
+            f"{change}</csw:Transaction>"
+        )
+        total = re.search(rf"total{done}>(\d+)<".encode(), answer)
+        if total is None or total[1] != b"1":
+            raise Refused(f"{change[:300]} was answered with {answer[:2000]!r}")
+
+
+def now():
+    """The present second, as catalogues write it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
