@@ -274,14 +274,17 @@ pub fn calibrate(
             continue;
         };
         answered = true;
-        if !dialect.matched_is_total {
-            // What says how many matched counts the page only: look at the records themselves.
-            if shows_newer_only(catalogue, dialect, &probe.literal)? {
-                dialect.clock = Some(Clock::Record);
-                dialect.days_only = days_only;
-                return Ok(());
+        let pinned = total >= 1_000 && total % 1_000 == 0;
+        if !dialect.matched_is_total || pinned {
+            // What says how many matched counts the page only, or stops at a ceiling: look at the records themselves.
+            let shown = shown_after(catalogue, dialect, &probe.literal)?;
+            if shown == Shown::Otherwise {
+                continue;
             }
-            continue;
+            dialect.clock = Some(Clock::Record);
+            dialect.clock_sure = shown == Shown::NewerInOrder;
+            dialect.days_only = days_only;
+            return Ok(());
         }
         let mut counts = ClockCounts {
             total,
@@ -331,13 +334,28 @@ pub fn brings_all(
     Ok(changed.iter().all(|identifier| brought.contains(identifier.as_str())))
 }
 
-/// Whether the first records after a literal show stamps after it, or none that can be read otherwise.
-fn shows_newer_only(catalogue: &mut dyn Catalogue, dialect: &Dialect, literal: &str) -> Result<bool, crate::error::Error> {
+/// What the first records after a literal show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// A stamp before the literal, or none that can be read.
+    Otherwise,
+    /// Stamps after it, as far as they can be read.
+    Newer,
+    /// As many as were asked for, each with a stamp after it, and in order: no coincidence where the sort is obeyed.
+    NewerInOrder,
+}
+
+fn shown_after(catalogue: &mut dyn Catalogue, dialect: &Dialect, literal: &str) -> Result<Shown, crate::error::Error> {
     let few = Query { window: after(literal), max_records: SAMPLE, ..first_record() };
-    let Some(answer) = unless_refused(catalogue.get_records(dialect, &few, Patience::Full))? else { return Ok(false) };
+    let Some(answer) = unless_refused(catalogue.get_records(dialect, &few, Patience::Full))? else { return Ok(Shown::Otherwise) };
     let bound = timestamp::parse(literal).map_or(Micros::MIN, |interval| interval.start);
-    let stamps = || answer.results.records.iter().filter_map(|record| timestamp::parse(record.modified?));
-    Ok(stamps().all(|interval| interval.end > bound) && (answer.results.records.is_empty() || stamps().next().is_some()))
+    let records = &answer.results.records;
+    let stamps: Vec<_> = records.iter().filter_map(|record| timestamp::parse(record.modified?)).collect();
+    if stamps.iter().any(|interval| interval.end <= bound) || (stamps.is_empty() && !records.is_empty()) {
+        return Ok(Shown::Otherwise);
+    }
+    let in_order = stamps.len() == SAMPLE as usize && stamps.is_sorted_by_key(|interval| interval.nominal);
+    Ok(if in_order && dialect.sort_obeyed { Shown::NewerInOrder } else { Shown::Newer })
 }
 
 /// Whether an upper bound is obeyed: none lie before long ago, all before tomorrow.
