@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use crate::clock::{Clock, SystemClock};
 use crate::csw::capabilities::{self, Capabilities};
 use crate::csw::exception::{AnswerError, Class, classify, classify_status};
-use crate::csw::request::{self, ElementSet, Phrasing, TypeName};
+use crate::csw::request::{self, ElementSet, Phrasing};
 use crate::csw::response::{self, SearchResults};
-use crate::csw::{Lower, OutputSchema, Query, ResultType, xml};
+use crate::csw::{Binding, Lower, OutputSchema, Query, ResultType, xml};
 use crate::dialect::Dialect;
 use crate::http::{Courier, Method, Request, Response, TransportError, escape_outside_text, without_credentials};
 use crate::retry::{self, Attempted, Random, RetryEnd, RetryPolicy};
@@ -99,13 +99,29 @@ pub struct Failure {
     pub message: String,
     transient: bool,
     retry_after_s: Option<u64>,
+    reported: bool,
+    schema_refused: bool,
 }
 
 impl Failure {
     /// A failure that no further attempt would mend.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Failure { kind, message: message.into(), transient: false, retry_after_s: None }
+        Failure { kind, message: message.into(), transient: false, retry_after_s: None, reported: false, schema_refused: false }
+    }
+}
+
+impl Failure {
+    /// Whether a catalogue spoke: an exception report came.
+    #[must_use]
+    pub fn is_report(&self) -> bool {
+        self.reported
+    }
+
+    /// Whether it is a report that refuses the output schema or the type names.
+    #[must_use]
+    pub fn refuses_schema(&self) -> bool {
+        self.schema_refused
     }
 }
 
@@ -177,18 +193,19 @@ impl HttpCatalogue {
 
     fn request(&self, dialect: &Dialect, query: &Query) -> Request {
         let phrasing = Phrasing {
+            version: dialect.version,
+            language: dialect.language,
             property: dialect.property.as_deref(),
             sort: dialect.sort.as_deref(),
             schema: &self.schema,
             element_set: ElementSet::Full,
-            type_name: TypeName::Record,
+            type_name: dialect.type_name,
         };
-        Request {
-            method: Method::Post,
-            url: dialect.endpoint.clone(),
-            body: request::get_records_body(query, &phrasing),
-            gzip: self.line.gzip && dialect.gzip,
-        }
+        let (method, url, body) = match dialect.binding {
+            Binding::Post => (Method::Post, dialect.endpoint.clone(), request::get_records_body(query, &phrasing)),
+            Binding::Get => (Method::Get, request::get_records_url(&dialect.endpoint, query, &phrasing), String::new()),
+        };
+        Request { method, url, body, gzip: self.line.gzip && dialect.gzip }
     }
 
     fn exchange<T>(
@@ -387,7 +404,8 @@ fn refused(what: &str, request: &Request, response: &Response, error: Option<&An
         200 => format!("{}: {said}", attempted(what, request)),
         _ => format!("{}: HTTP {status}: {said}", attempted(what, request)),
     };
-    let by_status = classify_status(status);
+    // RFC 9110, 15.6.2: the method is not known there, and no waiting mends that.
+    let by_status = if status == 501 { Some(Class::NotCsw) } else { classify_status(status) };
     let is_report = matches!(error, Some(AnswerError::Report(_)));
     let class = match (by_status, error) {
         (Some(class), _) if !is_report => class,
@@ -407,7 +425,20 @@ fn refused(what: &str, request: &Request, response: &Response, error: Option<&An
         Class::NotCsw => (FailureKind::NotCsw, false),
         Class::Report => (FailureKind::Report, false),
     };
-    Failure { transient, retry_after_s: response.retry_after_s, ..Failure::new(kind, message) }
+    let schema_refused = kind == FailureKind::Dialect && error.is_some_and(is_about_schema);
+    Failure { transient, retry_after_s: response.retry_after_s, reported: is_report, schema_refused, ..Failure::new(kind, message) }
+}
+
+/// Whether a report names the output schema or the type names as what it refuses; GeoNetwork 4 buries the locator in its text.
+fn is_about_schema(error: &AnswerError) -> bool {
+    let AnswerError::Report(report) = error else { return false };
+    let named = |text: &str| {
+        let text = text.to_ascii_lowercase();
+        text.contains("outputschema") || text.contains("typename")
+    };
+    // pycsw says "service" of all that is wrong in a body.
+    let place = report.locator.rsplit(':').next().unwrap_or_default().trim();
+    named(place) || (matches!(place, "" | "service") && named(&report.text))
 }
 
 /// Whether a body came whole and is no CSW: 76 after the last attempt, not 69.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use argh::FromArgs;
 
-use crate::csw::OutputSchema;
 use crate::csw::request::clean_url;
+use crate::csw::{Binding, OutputSchema, Version};
 use crate::error::Error;
 use crate::lock;
 use crate::timestamp::{self, Micros, SECOND};
@@ -23,6 +23,8 @@ const SECONDS_MAX: u64 = 366 * 86_400;
 const PAGE_SIZE_MAX: u32 = 100_000;
 /// MiB that a body may be allowed at most.
 const BODY_MIB_MAX: u64 = 4_096;
+/// Bytes of a namespace.
+const SCHEMA_BYTES_MAX: usize = 1_024;
 
 /// Harvests OGC CSW catalogues into SQLite, one crash-safe incremental run at a time.
 #[derive(FromArgs, Debug)]
@@ -50,12 +52,18 @@ struct TypedHarvest {
     /// the key of this source in the store (default: the cleaned url)
     #[argh(option)]
     source: Option<String>,
-    /// output schema, csw or iso (default: csw)
+    /// output schema: csw, iso (gmd), iso3 (mdb), or a namespace given in full (default: csw)
     #[argh(option, default = "String::from(\"csw\")")]
     schema: String,
     /// queryable to filter and sort on (default: found out)
     #[argh(option)]
     property: Option<String>,
+    /// CSW version: auto, 2.0.2 or 3.0.0 (default: auto)
+    #[argh(option, default = "String::from(\"auto\")")]
+    csw_version: String,
+    /// how GetRecords is sent: auto, post or get (default: auto)
+    #[argh(option, default = "String::from(\"auto\")")]
+    method: String,
     /// records a page, made smaller when the catalogue cannot serve it (default: 100)
     #[argh(option, default = "String::from(\"100\")")]
     page_size: String,
@@ -154,6 +162,10 @@ pub struct HarvestSettings {
     pub schema: OutputSchema,
     /// The queryable, when pinned.
     pub property: Option<String>,
+    /// The version, when pinned.
+    pub version: Option<Version>,
+    /// The method of GetRecords, when pinned.
+    pub binding: Option<Binding>,
     /// `maxRecords`.
     pub page_size: u32,
     /// Where to start in this run, as typed.
@@ -236,11 +248,9 @@ fn usage(text: impl Into<String>) -> Error {
 
 fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
     let clean = clean_url(&typed.url).map_err(usage)?;
-    let schema = match typed.schema.as_str() {
-        "csw" => OutputSchema::csw(),
-        "iso" => OutputSchema::iso(),
-        other => return Err(usage(format!("--schema {other}: csw or iso"))),
-    };
+    let schema = output_schema(&typed.schema)?;
+    let version = unless_auto("csw-version", &typed.csw_version, "auto, 2.0.2 or 3.0.0", Version::named)?;
+    let binding = unless_auto("method", &typed.method, "auto, post or get", Binding::named)?;
     if typed.since.as_deref().is_some_and(|since| timestamp::parse(since).is_none()) {
         return Err(usage("--since: a date or date-time such as 2026-07-09 or 2026-07-09T22:14:07Z"));
     }
@@ -267,6 +277,8 @@ fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
         source,
         schema,
         property: typed.property,
+        version,
+        binding,
         page_size: u32::try_from(number("page-size", &typed.page_size, 1, u64::from(PAGE_SIZE_MAX))?).unwrap_or(PAGE_SIZE_MAX),
         since: typed.since.map(|since| since.trim().to_owned()),
         reading: if typed.full { Reading::Full } else { Reading::Incremental },
@@ -282,6 +294,35 @@ fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
         output: if typed.json { Output::Json } else { Output::Quiet },
         keep: if typed.dry_run { Keep::DryRun } else { Keep::Commit },
     })
+}
+
+/// `csw`, `iso`, `iso3`, or a namespace: anything with a colon in it and no blanks (RFC 3986, 3).
+fn output_schema(typed: &str) -> Result<OutputSchema, Error> {
+    let is_uri = |text: &str| {
+        let has_scheme = text
+            .split_once(':')
+            .is_some_and(|(scheme, rest)| scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && !rest.is_empty());
+        has_scheme && text.len() <= SCHEMA_BYTES_MAX && text.chars().all(|c| c.is_ascii_graphic())
+    };
+    match typed.trim() {
+        "csw" => Ok(OutputSchema::csw()),
+        "iso" => Ok(OutputSchema::iso()),
+        "iso3" => Ok(OutputSchema::iso3()),
+        uri if is_uri(uri) => Ok(OutputSchema(uri.to_owned())),
+        other => {
+            let other = crate::http::escape_outside_text(other, 40);
+            Err(usage(format!("--schema {other}: csw, iso, iso3 or a namespace such as http://www.isotc211.org/2005/gmd")))
+        }
+    }
+}
+
+/// `None` for `auto`.
+fn unless_auto<T>(name: &str, typed: &str, choices: &str, named: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Error> {
+    if typed == "auto" {
+        return Ok(None);
+    }
+    let wrong = || usage(format!("--{name} {}: {choices}", crate::http::escape_outside_text(typed, 40)));
+    named(typed).map(Some).ok_or_else(wrong)
 }
 
 fn number(name: &str, text: &str, least: u64, most: u64) -> Result<u64, Error> {
@@ -323,6 +364,19 @@ mod tests {
     }
 
     #[test]
+    fn version_method_and_schema_may_be_pinned() {
+        let plain = harvest(&["harvest", "http://a/csw"]).unwrap();
+        assert_eq!((plain.version, plain.binding, plain.schema), (None, None, OutputSchema::csw()));
+        let pinned = harvest(&["harvest", "http://a/csw", "--csw-version", "3.0.0", "--method=get", "--schema", "iso3"]).unwrap();
+        assert_eq!(
+            (pinned.version, pinned.binding, pinned.schema),
+            (Some(Version::V300), Some(Binding::Get), OutputSchema::iso3())
+        );
+        let named = harvest(&["harvest", "http://a/csw", "--schema", "urn:x:dif"]).unwrap();
+        assert_eq!(named.schema, OutputSchema("urn:x:dif".to_owned()));
+    }
+
+    #[test]
     fn bad_values_are_usage_errors_of_one_line() {
         let bad: &[&[&str]] = &[
             &[],
@@ -333,6 +387,9 @@ mod tests {
             &["harvest", "http://a/csw", "--page-size", "-1"],
             &["harvest", "http://a/csw", "--since", "yesterday"],
             &["harvest", "http://a/csw", "--schema", "dif"],
+            &["harvest", "http://a/csw", "--schema", "http://a b"],
+            &["harvest", "http://a/csw", "--csw-version", "2.0"],
+            &["harvest", "http://a/csw", "--method", "soap"],
             &["harvest", "http://a/csw", "--timeout", "0"],
             &["harvest", "http://a/csw", "--max-body", "99999999999999999999"],
             &["harvest", "http://a/csw", "--source", ""],

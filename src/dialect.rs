@@ -2,6 +2,8 @@
 //!
 //! Values and pure judgement only. How it is found out lies in `negotiate.rs`; where it is remembered, in `store/`.
 
+use crate::csw::request::TypeName;
+use crate::csw::{Binding, ConstraintLanguage, Version};
 use crate::timestamp::{self, Interval, Micros, Precision, SECOND, Shapes, Zone};
 
 /// What the filter on the modified property compares with.
@@ -38,6 +40,14 @@ impl Clock {
 pub struct Dialect {
     /// The url that GetRecords goes to.
     pub endpoint: String,
+    /// The version spoken.
+    pub version: Version,
+    /// How GetRecords is sent.
+    pub binding: Binding,
+    /// The language of filters by GET.
+    pub language: ConstraintLanguage,
+    /// What is queried.
+    pub type_name: TypeName,
     /// The queryable to filter on; `None` where none works.
     pub property: Option<String>,
     /// The name to sort by; `None` where sorting is refused.
@@ -66,6 +76,10 @@ impl Dialect {
     pub fn untried(endpoint: String) -> Self {
         Dialect {
             endpoint,
+            version: Version::default(),
+            binding: Binding::default(),
+            language: ConstraintLanguage::default(),
+            type_name: TypeName::default(),
             property: None,
             sort: None,
             sort_obeyed: false,
@@ -85,6 +99,34 @@ impl Dialect {
     #[must_use]
     pub fn is_provisional(&self) -> bool {
         self.property.is_none() && self.clock.is_none()
+    }
+
+    /// How GetRecords is sent, in words that the store keeps: the method, and what differs from the usual.
+    #[must_use]
+    pub fn manner(&self) -> String {
+        let mut words = vec![self.binding.as_str()];
+        if self.language == ConstraintLanguage::CqlText {
+            words.push(ConstraintLanguage::CqlText.as_str());
+        }
+        if self.type_name == TypeName::Metadata {
+            words.push(TypeName::Metadata.as_str(self.version));
+        }
+        words.join(" ")
+    }
+
+    /// The dialect with what [`Dialect::manner`] said; words that are not known mean the usual.
+    #[must_use]
+    pub fn in_manner(mut self, manner: &str) -> Self {
+        for word in manner.split_whitespace() {
+            if let Some(binding) = Binding::named(word) {
+                self.binding = binding;
+            } else if word == ConstraintLanguage::CqlText.as_str() {
+                self.language = ConstraintLanguage::CqlText;
+            } else if word == TypeName::Metadata.as_str(self.version) {
+                self.type_name = TypeName::Metadata;
+            }
+        }
+        self
     }
 }
 
@@ -238,6 +280,18 @@ mod tests {
         let mut shapes = Shapes::default();
         shapes.observe(stamp.shape);
         assert_eq!(clock_probe(&stamp, shapes, false).literal, "2021-01-01T00:00:00");
+    }
+
+    #[test]
+    fn manners_go_both_ways() {
+        let usual = Dialect::untried("http://c/".to_owned());
+        let cql = Dialect { binding: Binding::Get, language: ConstraintLanguage::CqlText, ..usual.clone() };
+        let iso = Dialect { type_name: TypeName::Metadata, version: Version::V300, ..usual.clone() };
+        for (dialect, manner) in [(usual, "post"), (cql, "get CQL_TEXT"), (iso, "post gmd:MD_Metadata")] {
+            assert_eq!(dialect.manner(), manner);
+            let again = Dialect { version: dialect.version, ..Dialect::untried("http://c/".to_owned()) }.in_manner(manner);
+            assert_eq!(again, dialect);
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::catalogue::{Answer, Catalogue, Failure, FailureKind, Patience, Traffic};
 use crate::cli::{Reading, Strictness};
 use crate::clock::Clock as TimeSource;
-use crate::csw::{Lower, Query, Window};
+use crate::csw::{Lower, Query, Version, Window};
 use crate::dialect::{Clock, Dialect};
 use crate::error::Error;
 use crate::exit::ExitStatus;
@@ -180,8 +180,10 @@ impl Harvest<'_> {
             dialect.clock = before;
         }
         log::info!(
-            "{}: filter on {}, sort by {}",
+            "{}: CSW {} by {}, filter on {}, sort by {}",
             self.job.source,
+            dialect.version.as_str(),
+            dialect.manner(),
             dialect.property.as_deref().unwrap_or("nothing"),
             dialect.sort.as_deref().unwrap_or("nothing")
         );
@@ -649,8 +651,8 @@ fn run_counts(counters: &Counters) -> RunCounts {
 fn stored(dialect: &Dialect) -> StoredDialect {
     StoredDialect {
         endpoint: Some(dialect.endpoint.clone()),
-        version: Some("2.0.2".to_owned()),
-        binding: Some("post".to_owned()),
+        version: Some(dialect.version.as_str().to_owned()),
+        binding: Some(dialect.manner()),
         property: dialect.property.clone(),
         sort: dialect.sort.clone(),
         sort_obeyed: Some(dialect.sort_obeyed),
@@ -666,8 +668,8 @@ fn stored(dialect: &Dialect) -> StoredDialect {
 
 /// The remembered dialect; `None` when nothing was remembered.
 fn dialect_of(stored: &StoredDialect) -> Option<Dialect> {
-    Some(Dialect {
-        endpoint: stored.endpoint.clone()?,
+    let dialect = Dialect {
+        version: stored.version.as_deref().and_then(Version::named).unwrap_or_default(),
         property: stored.property.clone(),
         sort: stored.sort.clone(),
         sort_obeyed: stored.sort_obeyed.unwrap_or(false),
@@ -678,5 +680,7 @@ fn dialect_of(stored: &StoredDialect) -> Option<Dialect> {
         matched_is_total: stored.matched_is_total.unwrap_or(false),
         exact_changes: stored.exact_changes.unwrap_or(0),
         gzip: stored.gzip.unwrap_or(true),
-    })
+        ..Dialect::untried(stored.endpoint.clone()?)
+    };
+    Some(dialect.in_manner(stored.binding.as_deref().unwrap_or_default()))
 }

@@ -1,21 +1,30 @@
 //! Finds out how to speak with a catalogue, once a source, in seven cheap requests as a rule and at most twelve (seven names of the
 //! modified property are in use, so that ten are not enough to try them all and the sort); and whose clock its filter follows.
 //!
-//! The order is that of dialects: capabilities, records at all, the property, whether the filter is honoured, the sort. Whatever was pinned
-//! by an option is not asked for. What was found is remembered by the store, and this is done again when it starts to fail.
+//! The order is that of dialects: capabilities, records at all (in which version, by which method, at which address: `ways.rs`), the
+//! property, whether the filter is honoured, the sort. Whatever was pinned by an option is not asked for. What was found is remembered
+//! by the store, and this is done again when it starts to fail.
+
+mod ways;
 
 use std::collections::HashSet;
 
 use crate::catalogue::{Answer, Catalogue, Failure, FailureKind, Patience};
-use crate::csw::capabilities::modified_candidates;
-use crate::csw::{Lower, Query, ResultType, SortOrder, Window};
+use crate::csw::capabilities::{Capabilities, modified_candidates};
+use crate::csw::request::TypeName;
+use crate::csw::{Binding, ConstraintLanguage, GMD, Lower, OutputSchema, Query, ResultType, SortOrder, Version, Window};
 use crate::dialect::{Clock, ClockCounts, Dialect, clock_probe};
 use crate::timestamp::{self, Micros, SECOND, Shapes};
+use ways::{Refusal, Way, Ways};
 
 /// Requests that a negotiation may take.
 const REQUESTS_MAX: usize = 12;
 /// Requests kept back for what follows the property: the far future and the sort.
 const REQUESTS_RESERVED: usize = 3;
+/// Requests after which no other version, method or address is tried: the likeliest names of the property must still find room.
+const REQUESTS_FOR_THE_WAY: usize = 7;
+/// Output schemas named in a message.
+const SCHEMAS_TOLD_MAX: usize = 20;
 /// Records looked at to see which stamps a window shows.
 const SAMPLE: u32 = 5;
 /// Records that ascending and descending order must not have in common.
@@ -30,6 +39,19 @@ const FAR_FUTURE: &str = "2999-01-01";
 pub struct Pinned {
     /// `--property`.
     pub property: Option<String>,
+    /// `--csw-version`.
+    pub version: Option<Version>,
+    /// `--method`.
+    pub binding: Option<Binding>,
+    /// `--schema`, unless it is csw:Record.
+    pub schema: Option<OutputSchema>,
+}
+
+/// Which of the ways one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rank {
+    First,
+    Other,
 }
 
 struct Talk<'a> {
@@ -65,33 +87,20 @@ impl Talk<'_> {
 /// The catalogue gives no records whatever is tried, or cannot be reached.
 pub fn negotiate(catalogue: &mut dyn Catalogue, base: &str, pinned: &Pinned) -> Result<Dialect, Failure> {
     let capabilities = catalogue.get_capabilities(base)?;
+    let capabilities = capabilities.as_ref();
     let mut talk = Talk { catalogue, spent: 1 };
-    let mut dialect = Dialect::untried(base.to_owned());
-    let advertised = capabilities.as_ref().and_then(|capabilities| usable_endpoint(base, &capabilities.post_urls));
-    let first = match (talk.ask(&dialect, &first_record()), advertised) {
-        (Ok(answer), _) => answer,
-        (Err(failure), _) if may_be_one_record(failure.kind) => {
-            match talk.ask_briefly(&dialect, &Query::hits(Window::default()))? {
-                Some(answer) if answer.results.matched.is_some_and(|matched| matched > 0) => answer,
-                _ => return Err(failure),
-            }
-        }
-        (Err(failure), Some(other)) if failure.kind == FailureKind::NotCsw => {
-            log::info!("{}; trying the address that the capabilities name", failure.message);
-            dialect.endpoint = other;
-            talk.ask(&dialect, &first_record())?
-        }
-        (Err(failure), _) => return Err(failure),
-    };
+    let mut ways = Ways::of(base, capabilities, pinned);
+    let (mut dialect, first) = find_way(&mut talk, &mut ways, pinned).map_err(|failure| with_offer(failure, capabilities))?;
     dialect.matched_is_total = first.results.matched.is_some_and(|matched| matched > first.results.records.len() as u64);
-    if first.results.matched.unwrap_or(0) == 0 && first.results.records.is_empty() {
+    if is_empty(&first) {
         return Ok(dialect);
     }
     let candidates = match &pinned.property {
         Some(property) => vec![property.clone()],
-        None => modified_candidates(capabilities.as_ref()),
+        None => modified_candidates(capabilities),
     };
-    find_property(&mut talk, &mut dialect, &candidates)?;
+    let languages = languages(dialect.binding, capabilities);
+    find_property(&mut talk, &mut dialect, &candidates, languages)?;
     if let Some(property) = &pinned.property
         && dialect.property.is_none()
     {
@@ -103,6 +112,123 @@ pub fn negotiate(catalogue: &mut dyn Catalogue, base: &str, pinned: &Pinned) -> 
     }
     dialect.gzip = talk.catalogue.gzip();
     Ok(dialect)
+}
+
+/// The first way in which the catalogue gives a record, or says that it has none, and that answer.
+///
+/// # Errors
+/// The most telling of the failures.
+fn find_way(talk: &mut Talk<'_>, ways: &mut Ways, pinned: &Pinned) -> Result<(Dialect, Answer), Failure> {
+    let mut worst: Option<Failure> = None;
+    while let Some(way) = ways.next() {
+        let dialect = in_way(&way);
+        let failure = match try_way(talk, &dialect, if worst.is_none() { Rank::First } else { Rank::Other }) {
+            Ok(answer) => return with_records(talk, dialect, answer, pinned),
+            Err(failure) => failure,
+        };
+        if worst.is_none() && !may_be_the_way(failure.kind) {
+            return Err(failure);
+        }
+        if matches!(failure.kind, FailureKind::Stopped(_) | FailureKind::Fault) {
+            return Err(failure);
+        }
+        log::info!("CSW {} by {}: {}", way.version.as_str(), way.binding.as_str(), failure.message);
+        ways.learn(&way, if failure.is_report() { Refusal::Report } else { Refusal::NoCatalogue });
+        if failure.refuses_schema() && asks_for_iso(pinned) && way.type_name == TypeName::Record {
+            ways.prefer(Way { type_name: TypeName::Metadata, ..way });
+        }
+        worst = Some(match worst {
+            Some(held) if telling(&held) >= telling(&failure) => held,
+            _ => failure,
+        });
+        if talk.spent >= REQUESTS_FOR_THE_WAY {
+            break;
+        }
+    }
+    Err(worst.unwrap_or_else(|| Failure::new(FailureKind::Fault, "there was no way to try")))
+}
+fn in_way(way: &Way) -> Dialect {
+    Dialect { version: way.version, binding: way.binding, type_name: way.type_name, ..Dialect::untried(way.endpoint.clone()) }
+}
+
+/// Asks for one record. The first way is worth all attempts, and a look at whether a single record is to blame; the others come after a
+/// refusal that no attempt mended.
+fn try_way(talk: &mut Talk<'_>, dialect: &Dialect, rank: Rank) -> Result<Answer, Failure> {
+    if rank == Rank::Other {
+        talk.spent += 1;
+        return talk.catalogue.get_records(dialect, &first_record(), Patience::Short);
+    }
+    let failure = match talk.ask(dialect, &first_record()) {
+        Ok(answer) => return Ok(answer),
+        Err(failure) => failure,
+    };
+    if !may_be_one_record(failure.kind) {
+        return Err(failure);
+    }
+    match talk.ask_briefly(dialect, &Query::hits(Window::default()))? {
+        Some(answer) if answer.results.matched.is_some_and(|matched| matched > 0) => Ok(answer),
+        _ => Err(failure),
+    }
+}
+
+/// Catalogues that keep ISO records apart show none of them under csw:Record (GeoServer).
+fn with_records(talk: &mut Talk<'_>, dialect: Dialect, answer: Answer, pinned: &Pinned) -> Result<(Dialect, Answer), Failure> {
+    if !is_empty(&answer) || !asks_for_iso(pinned) || dialect.type_name == TypeName::Metadata {
+        return Ok((dialect, answer));
+    }
+    let metadata = Dialect { type_name: TypeName::Metadata, ..dialect.clone() };
+    match talk.ask_briefly(&metadata, &first_record())? {
+        Some(other) if !is_empty(&other) => Ok((metadata, other)),
+        _ => Ok((dialect, answer)),
+    }
+}
+
+fn is_empty(answer: &Answer) -> bool {
+    answer.results.matched.unwrap_or(0) == 0 && answer.results.records.is_empty()
+}
+
+fn asks_for_iso(pinned: &Pinned) -> bool {
+    pinned.schema.as_ref().is_some_and(|schema| schema.0 == GMD)
+}
+
+/// Failures that another version, method or address may mend.
+fn may_be_the_way(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::NotCsw | FailureKind::Dialect | FailureKind::Report | FailureKind::BadPage)
+}
+
+/// How much a failure says to the user, of several.
+fn telling(failure: &Failure) -> u8 {
+    match (failure.refuses_schema(), failure.is_report()) {
+        (true, _) => 2,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
+
+/// A refusal of the schema, with those that the capabilities offer.
+fn with_offer(mut failure: Failure, capabilities: Option<&Capabilities>) -> Failure {
+    if failure.refuses_schema() {
+        let offered = capabilities.map(|capabilities| capabilities.output_schemas.as_slice()).unwrap_or_default();
+        let names: Vec<String> =
+            offered.iter().take(SCHEMAS_TOLD_MAX).map(|name| crate::http::escape_outside_text(name, 200)).collect();
+        failure.message += &match names.as_slice() {
+            [] => "; its capabilities name no output schemas".to_owned(),
+            names => format!("; its capabilities offer the output schemas {}", names.join(", ")),
+        };
+    }
+    failure
+}
+
+/// The languages of filters worth trying, the likelier first. By POST there is one.
+fn languages(binding: Binding, capabilities: Option<&Capabilities>) -> Vec<ConstraintLanguage> {
+    let (filter, cql) = (ConstraintLanguage::Filter, ConstraintLanguage::CqlText);
+    let named = capabilities.map(|capabilities| capabilities.constraint_languages.as_slice()).unwrap_or_default();
+    let offers = |language: ConstraintLanguage| named.iter().any(|name| name.eq_ignore_ascii_case(language.as_str()));
+    match binding {
+        Binding::Post => vec![filter],
+        Binding::Get if offers(cql) && !offers(filter) => vec![cql, filter],
+        Binding::Get => vec![filter, cql],
+    }
 }
 
 fn first_record() -> Query {
@@ -117,18 +243,6 @@ fn first_record() -> Query {
 
 fn after(literal: &str) -> Window {
     Window { lower: Some(Lower::After(literal.to_owned())), upper: None }
-}
-
-/// The first advertised address that may be used in place of the given one: never from https down to http, never a loopback or
-/// placeholder host where the given one is neither.
-fn usable_endpoint(base: &str, advertised: &[String]) -> Option<String> {
-    let loopback = |url: &str| ["//localhost", "//127.", "//[::1]"].iter().any(|host| url.contains(host));
-    advertised.iter().filter_map(|url| crate::csw::request::clean_url(url).ok()).map(|clean| clean.url).find(|url| {
-        url != base
-            && (base.starts_with("http:") || url.starts_with("https:"))
-            && (loopback(base) || !loopback(url))
-            && !url.contains(['$', '{', '}'])
-    })
 }
 
 /// Kinds of failure that one bad record in the answer may be to blame for.
@@ -150,15 +264,16 @@ fn unless_refused(answer: Result<Answer, Failure>) -> Result<Option<Answer>, Fai
     }
 }
 
-/// The first name that matches some records long ago and fewer in the far future.
-fn find_property(talk: &mut Talk<'_>, dialect: &mut Dialect, candidates: &[String]) -> Result<(), Failure> {
+/// The first name that matches some records long ago and fewer in the far future, in the first language that is understood.
+fn find_property(
+    talk: &mut Talk<'_>,
+    dialect: &mut Dialect,
+    candidates: &[String],
+    mut languages: Vec<ConstraintLanguage>,
+) -> Result<(), Failure> {
     for name in candidates {
-        if talk.spent + REQUESTS_RESERVED > REQUESTS_MAX {
-            break;
-        }
-        let trial = Dialect { property: Some(name.clone()), ..dialect.clone() };
-        let Some(answer) = unless_refused(talk.ask(&trial, &Query::hits(after(LONG_AGO))))? else { continue };
-        let old = answer.results.matched.unwrap_or(0);
+        let Some((trial, old)) = ask_in(talk, dialect, name, &mut languages)? else { continue };
+        dialect.language = trial.language;
         // No hit means an unknown name on servers that refuse none (GeoNetwork, Examind).
         if old == 0 {
             continue;
@@ -174,6 +289,28 @@ fn find_property(talk: &mut Talk<'_>, dialect: &mut Dialect, candidates: &[Strin
     }
     log::warn!("the catalogue filters on no modified date that is known: every run has to read everything");
     Ok(())
+}
+
+/// How many are newer than long ago by that name; `None` where it is refused, or no request is left for it. A refusal may mean the name or
+/// the language: both languages are tried with the first name only, and one of them is left afterwards.
+fn ask_in(
+    talk: &mut Talk<'_>,
+    dialect: &Dialect,
+    name: &str,
+    languages: &mut Vec<ConstraintLanguage>,
+) -> Result<Option<(Dialect, u64)>, Failure> {
+    for language in languages.clone() {
+        if talk.spent + REQUESTS_RESERVED > REQUESTS_MAX {
+            return Ok(None);
+        }
+        let trial = Dialect { property: Some(name.to_owned()), language, ..dialect.clone() };
+        if let Some(answer) = unless_refused(talk.ask(&trial, &Query::hits(after(LONG_AGO))))? {
+            *languages = vec![language];
+            return Ok(Some((trial, answer.results.matched.unwrap_or(0))));
+        }
+    }
+    languages.truncate(1);
+    Ok(None)
 }
 
 /// A name to sort by that is not refused, and whether it is obeyed: then the oldest first is another record than the newest first.

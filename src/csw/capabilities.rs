@@ -37,6 +37,8 @@ pub struct Capabilities {
     pub queryables: Vec<String>,
     /// Values of `outputSchema` of GetRecords.
     pub output_schemas: Vec<String>,
+    /// Values of `CONSTRAINTLANGUAGE` of GetRecords: `FILTER`, `CQL_TEXT`.
+    pub constraint_languages: Vec<String>,
     /// `MaxRecordDefault`: for pycsw the cap on a page.
     pub max_record_default: Option<u32>,
 }
@@ -176,6 +178,7 @@ impl Reading {
                 self.found.max_record_default = self.found.max_record_default.or(value.parse().ok());
             }
             "outputschema" if self.in_get_records() => push_new(&mut self.found.output_schemas, value),
+            "constraintlanguage" if self.in_get_records() => push_new(&mut self.found.constraint_languages, value),
             // XPathQueryables says whether XPath is allowed; it names none.
             "xpathqueryables" => {}
             name if name.contains("queryable") && self.in_get_records() => push_new(&mut self.found.queryables, value),

@@ -1,33 +1,70 @@
-//! A window as the text of an OGC Filter 1.1 (OGC 04-095).
+//! A window as the text of an OGC Filter 1.1 (OGC 04-095), a Filter 2.0 (OGC 09-026r2) or CQL_TEXT (OGC 07-006r1).
 //!
-//! Writes comparisons of one property with one or two literals, nothing else. Which property and which literals a catalogue
-//! understands is for `dialect.rs` and `watermark.rs` to say; no literal is changed here but for the blanks around it.
+//! Writes comparisons of one property with one or two literals, nothing else. Which property, which literals and which of the three a
+//! catalogue understands is for `dialect.rs` and `watermark.rs` to say; no literal is changed here but for the blanks around it.
 
 use quick_xml::escape::escape;
 
-use crate::csw::{Lower, Window};
+use crate::csw::{Lower, Version, Window};
 
-/// The `ogc:Filter` that keeps the records of `window` by `property`; empty where the window has no edge.
-///
-/// The prefix `ogc` and that of the property are for the surrounding document to declare. There are no blanks around literals:
-/// pycsw compares texts, and a leading blank sorts before every stamp.
+/// The prefix of the filter's elements.
 #[must_use]
-pub fn comparison(window: &Window, property: &str) -> String {
-    let lower = window.lower.as_ref().map(|lower| match lower {
-        Lower::After(literal) => operator("PropertyIsGreaterThan", property, literal),
-        Lower::From(literal) => operator("PropertyIsGreaterThanOrEqualTo", property, literal),
-    });
-    let upper = window.upper.as_ref().map(|literal| operator("PropertyIsLessThanOrEqualTo", property, literal));
-    match (lower, upper) {
-        (None, None) => String::new(),
-        (Some(only), None) | (None, Some(only)) => format!("<ogc:Filter>{only}</ogc:Filter>"),
-        (Some(lower), Some(upper)) => format!("<ogc:Filter><ogc:And>{lower}{upper}</ogc:And></ogc:Filter>"),
+pub const fn prefix(version: Version) -> &'static str {
+    match version {
+        Version::V202 => "ogc",
+        Version::V300 => "fes",
     }
 }
 
-fn operator(name: &str, property: &str, literal: &str) -> String {
+/// The element that holds a property's name.
+#[must_use]
+pub const fn reference(version: Version) -> &'static str {
+    match version {
+        Version::V202 => "ogc:PropertyName",
+        Version::V300 => "fes:ValueReference",
+    }
+}
+
+/// The `Filter` that keeps the records of `window` by `property`; empty where the window has no edge.
+///
+/// `declarations` stands within the start tag, with a blank before it: empty where the surrounding document declares the prefix of the
+/// filter and that of the property. There are no blanks around literals: pycsw compares texts, and a leading blank sorts before every stamp.
+#[must_use]
+pub fn comparison(window: &Window, property: &str, version: Version, declarations: &str) -> String {
+    let operator = |name: &str, literal: &str| operator(version, name, property, literal);
+    let prefix = prefix(version);
+    let lower = window.lower.as_ref().map(|lower| match lower {
+        Lower::After(literal) => operator("PropertyIsGreaterThan", literal),
+        Lower::From(literal) => operator("PropertyIsGreaterThanOrEqualTo", literal),
+    });
+    let upper = window.upper.as_ref().map(|literal| operator("PropertyIsLessThanOrEqualTo", literal));
+    match (lower, upper) {
+        (None, None) => String::new(),
+        (Some(only), None) | (None, Some(only)) => format!("<{prefix}:Filter{declarations}>{only}</{prefix}:Filter>"),
+        (Some(lower), Some(upper)) => {
+            format!("<{prefix}:Filter{declarations}><{prefix}:And>{lower}{upper}</{prefix}:And></{prefix}:Filter>")
+        }
+    }
+}
+
+fn operator(version: Version, name: &str, property: &str, literal: &str) -> String {
     let (property, literal) = (escape(property.trim()), escape(literal.trim()));
-    format!("<ogc:{name}><ogc:PropertyName>{property}</ogc:PropertyName><ogc:Literal>{literal}</ogc:Literal></ogc:{name}>")
+    let (prefix, reference) = (prefix(version), reference(version));
+    format!(
+        "<{prefix}:{name}><{reference}>{property}</{reference}><{prefix}:Literal>{literal}</{prefix}:Literal></{prefix}:{name}>"
+    )
+}
+
+/// The same window in CQL_TEXT; empty where it has no edge.
+#[must_use]
+pub fn cql_text(window: &Window, property: &str) -> String {
+    let term = |sign: &str, literal: &str| format!("{} {sign} '{}'", property.trim(), literal.trim().replace('\'', "''"));
+    let lower = window.lower.as_ref().map(|lower| match lower {
+        Lower::After(literal) => term(">", literal),
+        Lower::From(literal) => term(">=", literal),
+    });
+    let upper = window.upper.as_ref().map(|literal| term("<=", literal));
+    lower.into_iter().chain(upper).collect::<Vec<_>>().join(" AND ")
 }
 
 #[cfg(test)]
@@ -40,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_window_without_edges_has_no_filter() {
-        assert_eq!(comparison(&Window::default(), "dct:modified"), "");
+        assert_eq!(comparison(&Window::default(), "dct:modified", Version::V202, ""), "");
     }
 
     #[test]
@@ -50,17 +87,17 @@ mod tests {
         let until = window(None, Some("2024"));
 
         assert_eq!(
-            comparison(&after, "dct:modified"),
+            comparison(&after, "dct:modified", Version::V202, ""),
             "<ogc:Filter><ogc:PropertyIsGreaterThan><ogc:PropertyName>dct:modified</ogc:PropertyName>\
              <ogc:Literal>2024-05-06T00:00:00Z</ogc:Literal></ogc:PropertyIsGreaterThan></ogc:Filter>"
         );
         assert_eq!(
-            comparison(&from, "Modified"),
+            comparison(&from, "Modified", Version::V202, ""),
             "<ogc:Filter><ogc:PropertyIsGreaterThanOrEqualTo><ogc:PropertyName>Modified</ogc:PropertyName>\
              <ogc:Literal>2024-05-06</ogc:Literal></ogc:PropertyIsGreaterThanOrEqualTo></ogc:Filter>"
         );
         assert_eq!(
-            comparison(&until, "Modified"),
+            comparison(&until, "Modified", Version::V202, ""),
             "<ogc:Filter><ogc:PropertyIsLessThanOrEqualTo><ogc:PropertyName>Modified</ogc:PropertyName>\
              <ogc:Literal>2024</ogc:Literal></ogc:PropertyIsLessThanOrEqualTo></ogc:Filter>"
         );
@@ -70,7 +107,7 @@ mod tests {
     fn two_edges_are_joined_by_and() {
         let both = window(Some(Lower::From("a".to_owned())), Some("b"));
 
-        let text = comparison(&both, "p");
+        let text = comparison(&both, "p", Version::V202, "");
 
         assert!(text.starts_with("<ogc:Filter><ogc:And><ogc:PropertyIsGreaterThanOrEqualTo>"), "{text}");
         assert!(text.contains("</ogc:PropertyIsGreaterThanOrEqualTo><ogc:PropertyIsLessThanOrEqualTo>"), "{text}");
@@ -81,9 +118,32 @@ mod tests {
     fn literals_are_escaped_and_stand_without_blanks() {
         let odd = window(Some(Lower::After(" 1 < 2 & \"3\"\n".to_owned())), None);
 
-        let text = comparison(&odd, "a<b");
+        let text = comparison(&odd, "a<b", Version::V202, "");
 
         assert!(text.contains("<ogc:PropertyName>a&lt;b</ogc:PropertyName>"), "{text}");
         assert!(text.contains("<ogc:Literal>1 &lt; 2 &amp; &quot;3&quot;</ogc:Literal>"), "{text}");
+    }
+
+    #[test]
+    fn version_3_speaks_filter_2() {
+        let both = window(Some(Lower::After("a".to_owned())), Some("b"));
+
+        assert_eq!(
+            comparison(&both, "dct:modified", Version::V300, " xmlns:fes=\"http://www.opengis.net/fes/2.0\""),
+            "<fes:Filter xmlns:fes=\"http://www.opengis.net/fes/2.0\"><fes:And>\
+             <fes:PropertyIsGreaterThan><fes:ValueReference>dct:modified</fes:ValueReference><fes:Literal>a</fes:Literal>\
+             </fes:PropertyIsGreaterThan><fes:PropertyIsLessThanOrEqualTo><fes:ValueReference>dct:modified</fes:ValueReference>\
+             <fes:Literal>b</fes:Literal></fes:PropertyIsLessThanOrEqualTo></fes:And></fes:Filter>"
+        );
+    }
+
+    #[test]
+    fn cql_quotes_its_literals() {
+        let both = window(Some(Lower::After(" 2024-05-06T00:00:00Z".to_owned())), Some("it's"));
+        let from = window(Some(Lower::From("2024".to_owned())), None);
+
+        assert_eq!(cql_text(&both, "dct:modified"), "dct:modified > '2024-05-06T00:00:00Z' AND dct:modified <= 'it''s'");
+        assert_eq!(cql_text(&from, " Modified "), "Modified >= '2024'");
+        assert_eq!(cql_text(&Window::default(), "Modified"), "");
     }
 }

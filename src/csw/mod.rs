@@ -1,4 +1,4 @@
-//! The protocol, pure: requests as text, answers as values, for CSW 2.0.2 (OGC 07-006r1).
+//! The protocol, pure: requests as text, answers as values, for CSW 2.0.2 (OGC 07-006r1) and 3.0.0 (OGC 12-176r7).
 //!
 //! Nothing in here knows a socket, a file, a clock or the log. Names are the specification's own. What a catalogue is known to
 //! understand lies in `dialect.rs`; which page is asked for next lies in `plan.rs`.
@@ -13,8 +13,12 @@ pub mod xml;
 
 /// Namespace of CSW 2.0.2 messages and of `csw:Record`.
 pub const CSW_202: &str = "http://www.opengis.net/cat/csw/2.0.2";
+/// Namespace of CSW 3.0.0 messages and of their `csw30:Record`.
+pub const CSW_300: &str = "http://www.opengis.net/cat/csw/3.0";
 /// Namespace of ISO 19139 (`gmd`) records, as an output schema too.
 pub const GMD: &str = "http://www.isotc211.org/2005/gmd";
+/// Namespace of ISO 19115-3 (`mdb`) records, as an output schema too.
+pub const MDB: &str = "http://standards.iso.org/iso/19115/-3/mdb/2.0";
 /// Namespace of the ISO 19139 basic types (`gco:CharacterString`, `gco:DateTime`).
 pub const GCO: &str = "http://www.isotc211.org/2005/gco";
 /// Dublin Core elements.
@@ -23,14 +27,21 @@ pub const DC: &str = "http://purl.org/dc/elements/1.1/";
 pub const DCT: &str = "http://purl.org/dc/terms/";
 /// OGC filter encoding 1.1.
 pub const OGC: &str = "http://www.opengis.net/ogc";
+/// Filter encoding 2.0 (OGC 09-026r2), used by CSW 3.0.0.
+pub const FES: &str = "http://www.opengis.net/fes/2.0";
 /// OWS common 1.0, used by CSW 2.0.2.
 pub const OWS: &str = "http://www.opengis.net/ows";
+/// OWS common 2.0, used by CSW 3.0.0.
+pub const OWS_20: &str = "http://www.opengis.net/ows/2.0";
 
 /// The version spoken with a catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// CSW 2.0.2.
+    #[default]
     V202,
+    /// CSW 3.0.0.
+    V300,
 }
 
 impl Version {
@@ -39,6 +50,61 @@ impl Version {
     pub const fn as_str(self) -> &'static str {
         match self {
             Version::V202 => "2.0.2",
+            Version::V300 => "3.0.0",
+        }
+    }
+
+    /// The version of that number.
+    #[must_use]
+    pub fn named(number: &str) -> Option<Self> {
+        [Version::V202, Version::V300].into_iter().find(|version| version.as_str() == number)
+    }
+}
+
+/// How GetRecords is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Binding {
+    /// XML in the body of a POST.
+    #[default]
+    Post,
+    /// Key-value pairs in the url of a GET.
+    Get,
+}
+
+impl Binding {
+    /// As it stands in options and in the store.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Binding::Post => "post",
+            Binding::Get => "get",
+        }
+    }
+
+    /// The binding of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Binding::Post, Binding::Get].into_iter().find(|binding| binding.as_str() == name)
+    }
+}
+
+/// `constraintLanguage`, which is a matter of GET alone: by POST the element says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConstraintLanguage {
+    /// A Filter as XML text.
+    #[default]
+    Filter,
+    /// Common query language (OGC 07-006r1): pycsw 2.6 reads no Filter 2.0 by GET, GeoServer prefers it.
+    CqlText,
+}
+
+impl ConstraintLanguage {
+    /// As it stands in requests.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ConstraintLanguage::Filter => "FILTER",
+            ConstraintLanguage::CqlText => "CQL_TEXT",
         }
     }
 }
@@ -58,6 +124,23 @@ impl OutputSchema {
     #[must_use]
     pub fn iso() -> Self {
         OutputSchema(GMD.to_owned())
+    }
+
+    /// ISO 19115-3.
+    #[must_use]
+    pub fn iso3() -> Self {
+        OutputSchema(MDB.to_owned())
+    }
+
+    /// The namespace to send. `csw:Record` goes by another name in each version, and pycsw takes a 3.0.0 body that as much as names
+    /// the other version's namespace for one of 2.0.2.
+    #[must_use]
+    pub fn in_version(&self, version: Version) -> &str {
+        match (self.0.as_str(), version) {
+            (CSW_202 | CSW_300, Version::V202) => CSW_202,
+            (CSW_202 | CSW_300, Version::V300) => CSW_300,
+            (other, _) => other,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Requests as text: the body of a GetRecords, the url of a GetCapabilities, and the url that a user typed made clean.
+//! Requests as text: body or url of a GetRecords, the url of a GetCapabilities, and the url that a user typed made clean.
 //!
-//! CSW 2.0.2 (OGC 07-006r1), in the order and with the attributes that its schema asks for: pycsw validates. Which phrasing a
+//! CSW 2.0.2 (OGC 07-006r1) and 3.0.0 (OGC 12-176r7), in the order and with the attributes that their schemas ask for: pycsw validates. Which phrasing a
 //! catalogue understands is for `dialect.rs` to find out, and sending is for `http.rs`. Nothing in here shows a password.
 
 use std::fmt::Write as _;
@@ -8,13 +8,13 @@ use std::net::Ipv6Addr;
 
 use quick_xml::escape::escape;
 
-use crate::csw::{CSW_202, DC, DCT, GCO, GMD, OGC, OWS, OutputSchema, Query, ResultType, SortOrder, Version, filter};
+use crate::csw::{
+    CSW_202, CSW_300, ConstraintLanguage, DC, DCT, FES, GCO, GMD, MDB, OGC, OWS, OWS_20, OutputSchema, Query, ResultType,
+    SortOrder, Version, filter,
+};
 
 /// Prefixes that catalogues and users put before names, and what they stand for.
-const PREFIXES: [(&str, &str); 13] = [
-    ("csw", CSW_202),
-    ("ogc", OGC),
-    ("ows", OWS),
+const PREFIXES: [(&str, &str); 10] = [
     ("dc", DC),
     ("dct", DCT),
     ("dcterms", DCT),
@@ -24,8 +24,14 @@ const PREFIXES: [(&str, &str); 13] = [
     ("srv", "http://www.isotc211.org/2005/srv"),
     ("gmx", "http://www.isotc211.org/2005/gmx"),
     ("gml", "http://www.opengis.net/gml"),
-    ("mdb", "http://standards.iso.org/iso/19115/-3/mdb/2.0"),
+    ("mdb", MDB),
 ];
+/// Those of the protocol itself in 2.0.2.
+const PREFIXES_202: [(&str, &str); 3] = [("csw", CSW_202), ("ogc", OGC), ("ows", OWS)];
+/// And in 3.0.0.
+const PREFIXES_300: [(&str, &str); 4] = [("csw30", CSW_300), ("fes", FES), ("csw", CSW_300), ("ows", OWS_20)];
+/// Version of the language of constraints; pycsw's schemas and the examples of OGC 12-176r7 have it in 3.0.0 too.
+const CONSTRAINT_VERSION: &str = "1.1.0";
 
 /// Parameters that CSW 2.0.2 and 3.0.0 know, in lower case; what else stands in a url is the vendor's.
 const OWN_PARAMETERS: [&str; 27] = [
@@ -97,10 +103,11 @@ pub enum TypeName {
 impl TypeName {
     /// As it stands in requests.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            TypeName::Record => "csw:Record",
-            TypeName::Metadata => "gmd:MD_Metadata",
+    pub const fn as_str(self, version: Version) -> &'static str {
+        match (self, version) {
+            (TypeName::Record, Version::V202) => "csw:Record",
+            (TypeName::Record, Version::V300) => "csw30:Record",
+            (TypeName::Metadata, _) => "gmd:MD_Metadata",
         }
     }
 }
@@ -108,6 +115,10 @@ impl TypeName {
 /// What a dialect adds to a [`Query`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phrasing<'a> {
+    /// The version spoken.
+    pub version: Version,
+    /// In which language the filter is written by GET.
+    pub language: ConstraintLanguage,
     /// The queryable to filter by. Without one no filter is sent, whatever the window.
     pub property: Option<&'a str>,
     /// The property to sort by, ascending. Without one no order is asked for.
@@ -141,53 +152,134 @@ impl std::fmt::Debug for CleanUrl {
 /// Prefixes of the property, the sort property and the type name are declared where this project knows what they stand for.
 #[must_use]
 pub fn get_records_body(query: &Query, phrasing: &Phrasing<'_>) -> String {
-    let result_type = match query.result_type {
-        ResultType::Results => "results",
-        ResultType::Hits => "hits",
+    let version = phrasing.version;
+    let csw = match version {
+        Version::V202 => "csw",
+        Version::V300 => "csw30",
     };
-    let type_name = phrasing.type_name.as_str();
-    let filter = phrasing.property.map(|property| filter::comparison(&query.window, property)).unwrap_or_default();
+    let type_name = phrasing.type_name.as_str(version);
+    let filter = phrasing.property.map(|property| filter::comparison(&query.window, property, version, "")).unwrap_or_default();
     let constraint = match filter.as_str() {
         "" => String::new(),
-        filter => format!("<csw:Constraint version=\"1.1.0\">{filter}</csw:Constraint>"),
+        filter => format!("<{csw}:Constraint version=\"{CONSTRAINT_VERSION}\">{filter}</{csw}:Constraint>"),
     };
-    let sort_by = phrasing.sort.map(|name| sort_by(name, query.sort_order)).unwrap_or_default();
+    let sort_by = phrasing.sort.map(|name| sort_by(version, name, query.sort_order)).unwrap_or_default();
+    let result_type = match version {
+        Version::V202 => format!(" resultType=\"{}\"", result_type(query.result_type)),
+        Version::V300 => String::new(),
+    };
+    let (own, filters) = (format!("{csw}:"), format!("{}:", filter::prefix(version)));
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <csw:GetRecords{} service=\"CSW\" version=\"{}\" resultType=\"{result_type}\" outputFormat=\"application/xml\" \
+         <{csw}:GetRecords{} service=\"CSW\" version=\"{}\"{result_type} outputFormat=\"application/xml\" \
          outputSchema=\"{}\" startPosition=\"{}\" maxRecords=\"{}\">\
-         <csw:Query typeNames=\"{type_name}\"><csw:ElementSetName>{}</csw:ElementSetName>{constraint}{sort_by}</csw:Query>\
-         </csw:GetRecords>",
-        declarations(&[Some("csw:"), Some("ogc:"), Some(type_name), phrasing.property, phrasing.sort]),
-        Version::V202.as_str(),
-        escape(phrasing.schema.0.as_str()),
+         <{csw}:Query typeNames=\"{type_name}\"><{csw}:ElementSetName>{}</{csw}:ElementSetName>{constraint}{sort_by}</{csw}:Query>\
+         </{csw}:GetRecords>",
+        declarations(version, &[Some(&own), Some(&filters), Some(type_name), phrasing.property, phrasing.sort]),
+        version.as_str(),
+        escape(phrasing.schema.in_version(version)),
         query.start_position,
-        query.max_records,
+        max_records(query, version),
         phrasing.element_set.as_str(),
     )
 }
 
-fn sort_by(property: &str, order: SortOrder) -> String {
+/// The url of a GetRecords by GET, with the parameters of `base` kept.
+#[must_use]
+pub fn get_records_url(base: &str, query: &Query, phrasing: &Phrasing<'_>) -> String {
+    let version = phrasing.version;
+    let type_name = phrasing.type_name.as_str(version);
+    let (start_position, max_records) = (query.start_position.to_string(), max_records(query, version).to_string());
+    let namespaces = xmlns(version, &[Some(type_name), phrasing.property, phrasing.sort]);
+    let constraint = phrasing.property.map(|property| constraint_text(query, phrasing, property)).unwrap_or_default();
+    let sort = phrasing.sort.map(|name| match query.sort_order {
+        SortOrder::Ascending => format!("{}:A", name.trim()),
+        SortOrder::Descending => format!("{}:D", name.trim()),
+    });
+    let mut parameters = vec![("service", "CSW"), ("request", "GetRecords"), ("version", version.as_str())];
+    if version == Version::V202 {
+        parameters.extend([("namespace", namespaces.as_str()), ("resultType", result_type(query.result_type))]);
+    }
+    parameters.extend([
+        ("outputFormat", "application/xml"),
+        ("outputSchema", phrasing.schema.in_version(version)),
+        ("typeNames", type_name),
+        ("elementSetName", phrasing.element_set.as_str()),
+        ("startPosition", start_position.as_str()),
+        ("maxRecords", max_records.as_str()),
+    ]);
+    if !constraint.is_empty() {
+        parameters.extend([
+            ("constraintLanguage", phrasing.language.as_str()),
+            ("constraint_language_version", CONSTRAINT_VERSION),
+            ("constraint", constraint.as_str()),
+        ]);
+    }
+    parameters.extend(sort.as_deref().map(|sort| ("sortby", sort)));
+    with_parameters(base, &parameters)
+}
+
+const fn result_type(result_type: ResultType) -> &'static str {
+    match result_type {
+        ResultType::Results => "results",
+        ResultType::Hits => "hits",
+    }
+}
+
+/// 3.0.0 has no resultType: whoever wants the number alone asks for no records (maxRecords in cswGetRecords.xsd).
+const fn max_records(query: &Query, version: Version) -> u32 {
+    match (version, query.result_type) {
+        (Version::V300, ResultType::Hits) => 0,
+        _ => query.max_records,
+    }
+}
+
+fn constraint_text(query: &Query, phrasing: &Phrasing<'_>, property: &str) -> String {
+    let filters = format!("{}:", filter::prefix(phrasing.version));
+    match phrasing.language {
+        ConstraintLanguage::CqlText => filter::cql_text(&query.window, property),
+        ConstraintLanguage::Filter => {
+            let declarations = declarations(phrasing.version, &[Some(&filters), Some(property)]);
+            filter::comparison(&query.window, property, phrasing.version, &declarations)
+        }
+    }
+}
+
+fn sort_by(version: Version, property: &str, order: SortOrder) -> String {
     let order = match order {
         SortOrder::Ascending => "ASC",
         SortOrder::Descending => "DESC",
     };
+    let (prefix, reference) = (filter::prefix(version), filter::reference(version));
     format!(
-        "<ogc:SortBy><ogc:SortProperty><ogc:PropertyName>{}</ogc:PropertyName><ogc:SortOrder>{order}</ogc:SortOrder></ogc:SortProperty>\
-         </ogc:SortBy>",
+        "<{prefix}:SortBy><{prefix}:SortProperty><{reference}>{}</{reference}><{prefix}:SortOrder>{order}</{prefix}:SortOrder>\
+         </{prefix}:SortProperty></{prefix}:SortBy>",
         escape(property.trim())
     )
 }
 
-/// Declares each known prefix that is used; paths such as `gmd:MD_Metadata/gmd:dateStamp` use several.
-fn declarations(names: &[Option<&str>]) -> String {
+/// The known prefixes that are used, and what they stand for; paths such as `gmd:MD_Metadata/gmd:dateStamp` use several.
+fn used(version: Version, names: &[Option<&str>]) -> Vec<(&'static str, &'static str)> {
     let is_used =
         |prefix: &str| names.iter().flatten().flat_map(|name| name.split('/')).any(|step| is_prefixed(step.trim(), prefix));
+    let own: &[(&str, &str)] = match version {
+        Version::V202 => &PREFIXES_202,
+        Version::V300 => &PREFIXES_300,
+    };
+    own.iter().copied().chain(PREFIXES).filter(|(prefix, _)| is_used(prefix)).collect()
+}
+
+fn declarations(version: Version, names: &[Option<&str>]) -> String {
     let mut text = String::new();
-    for (prefix, namespace) in PREFIXES.into_iter().filter(|(prefix, _)| is_used(prefix)) {
+    for (prefix, namespace) in used(version, names) {
         let _ = write!(text, " xmlns:{prefix}=\"{namespace}\"");
     }
     text
+}
+
+/// The same as the parameter `namespace` has it of 2.0.2 has it.
+fn xmlns(version: Version, names: &[Option<&str>]) -> String {
+    used(version, names).iter().map(|(prefix, namespace)| format!("xmlns({prefix}={namespace})")).collect::<Vec<_>>().join(",")
 }
 
 fn is_prefixed(name: &str, prefix: &str) -> bool {
@@ -388,7 +480,15 @@ mod tests {
     }
 
     fn phrasing(schema: &OutputSchema) -> Phrasing<'_> {
-        Phrasing { property: None, sort: None, schema, element_set: ElementSet::Full, type_name: TypeName::Record }
+        Phrasing {
+            version: Version::V202,
+            language: ConstraintLanguage::Filter,
+            property: None,
+            sort: None,
+            schema,
+            element_set: ElementSet::Full,
+            type_name: TypeName::Record,
+        }
     }
 
     fn cleaned(typed: &str) -> String {
@@ -420,6 +520,91 @@ mod tests {
              <ogc:Literal>2024-05-06</ogc:Literal></ogc:PropertyIsGreaterThan></ogc:Filter></csw:Constraint>\
              <ogc:SortBy><ogc:SortProperty><ogc:PropertyName>apiso:Modified</ogc:PropertyName><ogc:SortOrder>ASC</ogc:SortOrder>\
              </ogc:SortProperty></ogc:SortBy></csw:Query></csw:GetRecords>"
+        );
+    }
+
+    #[test]
+    fn a_whole_request_of_version_3_is_in_the_order_of_its_schema() {
+        // pycsw validates: this very text was accepted by 2.6.2 and 3.0.0b2. It names nothing of 2.0.2, for pycsw looks for that.
+        let schema = OutputSchema::csw();
+        let phrasing =
+            Phrasing { version: Version::V300, property: Some("dct:modified"), sort: Some("dct:modified"), ..phrasing(&schema) };
+        let window = Window { lower: Some(Lower::After("2024-05-06".to_owned())), upper: None };
+
+        let body = get_records_body(&query(window), &phrasing);
+
+        assert_eq!(
+            body,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <csw30:GetRecords xmlns:csw30=\"http://www.opengis.net/cat/csw/3.0\" xmlns:fes=\"http://www.opengis.net/fes/2.0\" \
+             xmlns:dct=\"http://purl.org/dc/terms/\" service=\"CSW\" version=\"3.0.0\" outputFormat=\"application/xml\" \
+             outputSchema=\"http://www.opengis.net/cat/csw/3.0\" startPosition=\"101\" maxRecords=\"100\">\
+             <csw30:Query typeNames=\"csw30:Record\"><csw30:ElementSetName>full</csw30:ElementSetName>\
+             <csw30:Constraint version=\"1.1.0\"><fes:Filter><fes:PropertyIsGreaterThan>\
+             <fes:ValueReference>dct:modified</fes:ValueReference>\
+             <fes:Literal>2024-05-06</fes:Literal></fes:PropertyIsGreaterThan></fes:Filter></csw30:Constraint>\
+             <fes:SortBy><fes:SortProperty><fes:ValueReference>dct:modified</fes:ValueReference><fes:SortOrder>ASC</fes:SortOrder>\
+             </fes:SortProperty></fes:SortBy></csw30:Query></csw30:GetRecords>"
+        );
+        assert!(!body.contains("csw/2.0.2"), "{body}");
+    }
+
+    #[test]
+    fn hits_are_no_records_in_version_3() {
+        let schema = OutputSchema::iso();
+        let phrasing = Phrasing { version: Version::V300, type_name: TypeName::Metadata, ..phrasing(&schema) };
+
+        let body = get_records_body(&Query::hits(Window::default()), &phrasing);
+        let url = get_records_url("http://c/csw", &Query::hits(Window::default()), &phrasing);
+
+        assert!(body.contains("startPosition=\"1\" maxRecords=\"0\"") && !body.contains("resultType"), "{body}");
+        assert!(body.contains("xmlns:gmd=") && body.contains("typeNames=\"gmd:MD_Metadata\""), "{body}");
+        assert!(url.contains("&maxRecords=0") && !url.contains("resultType"), "{url}");
+    }
+
+    #[test]
+    fn the_url_of_version_2_declares_its_prefixes() {
+        let schema = OutputSchema::csw();
+        let phrasing = Phrasing { property: Some("dct:modified"), sort: Some("dct:modified"), ..phrasing(&schema) };
+        let window = Window { lower: Some(Lower::After("2024-05-06T00:00:00Z".to_owned())), upper: None };
+
+        let url = get_records_url("http://c/csw?map=/x.map", &query(window), &phrasing);
+
+        assert_eq!(
+            url,
+            "http://c/csw?map=/x.map&service=CSW&request=GetRecords&version=2.0.2\
+             &namespace=xmlns%28csw%3Dhttp://www.opengis.net/cat/csw/2.0.2%29,xmlns%28dct%3Dhttp://purl.org/dc/terms/%29\
+             &resultType=results&outputFormat=application/xml&outputSchema=http://www.opengis.net/cat/csw/2.0.2\
+             &typeNames=csw:Record&elementSetName=full&startPosition=101&maxRecords=100\
+             &constraintLanguage=FILTER&constraint_language_version=1.1.0\
+             &constraint=%3Cogc:Filter%20xmlns:ogc%3D%22http://www.opengis.net/ogc%22%20xmlns:dct%3D%22http://purl.org/dc/terms/%22%3E\
+             %3Cogc:PropertyIsGreaterThan%3E%3Cogc:PropertyName%3Edct:modified%3C/ogc:PropertyName%3E\
+             %3Cogc:Literal%3E2024-05-06T00:00:00Z%3C/ogc:Literal%3E%3C/ogc:PropertyIsGreaterThan%3E%3C/ogc:Filter%3E\
+             &sortby=dct:modified:A"
+        );
+    }
+
+    #[test]
+    fn the_url_of_version_3_in_cql() {
+        let schema = OutputSchema::csw();
+        let phrasing = Phrasing {
+            version: Version::V300,
+            language: ConstraintLanguage::CqlText,
+            property: Some("Modified"),
+            sort: Some("Modified"),
+            ..phrasing(&schema)
+        };
+        let window = Window { lower: Some(Lower::After("2024".to_owned())), upper: Some("2025".to_owned()) };
+        let newest_first = Query { sort_order: SortOrder::Descending, ..query(window) };
+
+        let url = get_records_url("http://c/csw", &newest_first, &phrasing);
+
+        assert_eq!(
+            url,
+            "http://c/csw?service=CSW&request=GetRecords&version=3.0.0&outputFormat=application/xml\
+             &outputSchema=http://www.opengis.net/cat/csw/3.0&typeNames=csw30:Record&elementSetName=full&startPosition=101\
+             &maxRecords=100&constraintLanguage=CQL_TEXT&constraint_language_version=1.1.0\
+             &constraint=Modified%20%3E%20%272024%27%20AND%20Modified%20%3C%3D%20%272025%27&sortby=Modified:D"
         );
     }
 

@@ -8,6 +8,7 @@ use super::{Ending, Job, harvest};
 use crate::catalogue::HttpCatalogue;
 use crate::cli::{HarvestSettings, Keep};
 use crate::clock::SystemClock;
+use crate::csw::OutputSchema;
 use crate::dialect::Clock;
 use crate::error::Error;
 use crate::exit::ExitStatus;
@@ -75,14 +76,31 @@ fn job(settings: &HarvestSettings) -> Job {
     Job {
         source: settings.source.clone(),
         base: settings.url.clone(),
-        pinned: Pinned { property: settings.property.clone() },
-        fingerprint: [settings.url.as_str(), &settings.schema.0, settings.property.as_deref().unwrap_or_default()].join("\n"),
+        pinned: Pinned {
+            property: settings.property.clone(),
+            version: settings.version,
+            binding: settings.binding,
+            schema: Some(settings.schema.clone()).filter(|schema| *schema != OutputSchema::csw()),
+        },
+        fingerprint: fingerprint(settings),
         page_size: settings.page_size,
         settle: settings.settle,
         since: settings.since.clone(),
         reading: settings.reading,
         strictness: settings.strictness,
     }
+}
+
+/// Of what the records are read with. What is not pinned leaves no line, so that an option that is never used changes no fingerprint.
+fn fingerprint(settings: &HarvestSettings) -> String {
+    let mut lines = vec![settings.url.as_str(), &settings.schema.0, settings.property.as_deref().unwrap_or_default()];
+    if let Some(version) = settings.version {
+        lines.extend(["version", version.as_str()]);
+    }
+    if let Some(binding) = settings.binding {
+        lines.extend(["method", binding.as_str()]);
+    }
+    lines.join("\n")
 }
 
 fn summarise(source: &str, began: Instant, ending: Result<Ending, Error>) -> (Summary, Option<Error>) {

@@ -14,7 +14,7 @@ pub struct StoredDialect {
     pub endpoint: Option<String>,
     /// CSW version.
     pub version: Option<String>,
-    /// `post` or `get`.
+    /// `post` or `get`, and after a blank what else differs from the usual in how GetRecords is put.
     pub binding: Option<String>,
     /// Queryable to filter and sort on.
     pub property: Option<String>,

@@ -18,3 +18,4 @@ mod simulation;
 mod support;
 mod support_check;
 mod tidy;
+mod versions;

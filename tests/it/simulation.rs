@@ -246,6 +246,7 @@ fn asked(dialect: &Dialect, query: &Query) -> ModelRequest {
         hits: query.result_type == ResultType::Hits,
         schema: quirks::CSW.to_owned(),
         element_set: ElementSet::Full,
+        version: "2.0.2",
     }
 }
 

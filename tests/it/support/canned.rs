@@ -52,6 +52,7 @@ pub(crate) fn env(matched: Option<i64>, returned: Option<u64>, next: Option<i64>
         timestamp: "2025-06-01T12:00:00Z",
         schema: if records.iter().any(|record| record.contains("MD_Metadata")) { GMD } else { CSW },
         element_set: ElementSet::Full,
+        version: "2.0.2",
     };
     xml::envelope(Rendering::default(), &envelope, &records.concat())
 }

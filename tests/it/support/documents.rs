@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::model::Report;
-use super::super::quirks::{Bindings, CSW, Quirks};
+use super::super::quirks::{Bindings, CSW, KvpFilters, Quirks};
 use super::{OWS, escaped};
 
 /// What GetCapabilities brings.
@@ -109,16 +109,23 @@ fn document(address: &str, soap: &str, quirks: &Quirks) -> String {
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<csw:Capabilities xmlns:csw=\"{CSW}\" xmlns:ows=\"{OWS}\" \
          xmlns:ogc=\"http://www.opengis.net/ogc\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" version=\"2.0.2\">\n  \
-         <ows:ServiceIdentification>\n    <ows:Title>Model catalogue</ows:Title>\n    <ows:ServiceType>CSW</ows:ServiceType>\n    \
-         <ows:ServiceTypeVersion>2.0.2</ows:ServiceTypeVersion>\n  </ows:ServiceIdentification>\n  <ows:OperationsMetadata>\n"
+         <ows:ServiceIdentification>\n    <ows:Title>Model catalogue</ows:Title>\n    <ows:ServiceType>CSW</ows:ServiceType>\n"
     );
+    for number in quirks.versions.numbers() {
+        let _ = writeln!(out, "    <ows:ServiceTypeVersion>{number}</ows:ServiceTypeVersion>");
+    }
+    out.push_str("  </ows:ServiceIdentification>\n  <ows:OperationsMetadata>\n");
     operation(&mut out, "GetCapabilities", &get, &[], &[]);
+    let languages: &[&str] = match quirks.kvp_filters {
+        KvpFilters::CqlOnly => &["CQL_TEXT"],
+        KvpFilters::Right | KvpFilters::Filter11 => &["CQL_TEXT", "FILTER"],
+    };
     let parameters = [
         ("outputSchema", quirks.schemas.as_slice()),
         ("typeNames", &["csw:Record", "gmd:MD_Metadata"]),
         ("resultType", &["hits", "results"]),
         ("ElementSetName", &["brief", "summary", "full"]),
-        ("CONSTRAINTLANGUAGE", &["CQL_TEXT", "FILTER"]),
+        ("CONSTRAINTLANGUAGE", languages),
     ];
     operation(&mut out, "GetRecords", &both, &parameters, &quirks.queryables);
     operation(&mut out, "GetRecordById", &both, &parameters[..1], &[]);

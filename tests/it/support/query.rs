@@ -55,6 +55,8 @@ pub(crate) struct ModelRequest {
     pub(crate) hits: bool,
     pub(crate) schema: String,
     pub(crate) element_set: ElementSet,
+    /// In which the question came, and the answer goes.
+    pub(crate) version: &'static str,
 }
 
 impl ModelRequest {
@@ -73,6 +75,7 @@ impl ModelRequest {
             hits: false,
             schema: CSW.to_owned(),
             element_set: ElementSet::Full,
+            version: "2.0.2",
         }
     }
 

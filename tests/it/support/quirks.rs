@@ -5,6 +5,7 @@
 use super::stamps::StampShape;
 
 pub(crate) const CSW: &str = "http://www.opengis.net/cat/csw/2.0.2";
+pub(crate) const CSW_300: &str = "http://www.opengis.net/cat/csw/3.0";
 pub(crate) const GMD: &str = "http://www.isotc211.org/2005/gmd";
 
 /// What a name must be like to be understood.
@@ -252,6 +253,41 @@ pub(crate) enum Conversion {
     Sentence,
 }
 
+/// Which versions are spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Versions {
+    Only202,
+    Only300,
+    /// Both; 3.0.0 for those that name none (pycsw, Esri catalog).
+    Both,
+}
+
+impl Versions {
+    pub(crate) fn speaks(self, version: &str) -> bool {
+        self.numbers().contains(&version)
+    }
+
+    /// The version of whoever names none first.
+    pub(crate) fn numbers(self) -> &'static [&'static str] {
+        match self {
+            Versions::Only202 => &["2.0.2"],
+            Versions::Only300 => &["3.0.0"],
+            Versions::Both => &["3.0.0", "2.0.2"],
+        }
+    }
+}
+
+/// Which filters are read by GET.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KvpFilters {
+    /// The filter of the version, and CQL_TEXT.
+    Right,
+    /// Filter 1.1 in both versions, and CQL_TEXT (pycsw 2.6).
+    Filter11,
+    /// CQL_TEXT alone.
+    CqlOnly,
+}
+
 /// By which binding GetRecords can be had; the other is answered 405.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bindings {
@@ -308,6 +344,10 @@ pub(crate) struct Quirks {
     pub(crate) schemas: Vec<&'static str>,
     pub(crate) conversion: Conversion,
     pub(crate) bindings: Bindings,
+    pub(crate) versions: Versions,
+    pub(crate) kvp_filters: KvpFilters,
+    /// Type names that are refused, by local name.
+    pub(crate) type_names_refused: Vec<&'static str>,
     pub(crate) validation: Validation,
     /// Status of exception reports.
     pub(crate) exception_status: u16,
@@ -350,6 +390,9 @@ impl Default for Quirks {
             schemas: vec![CSW, GMD],
             conversion: Conversion::Converted,
             bindings: Bindings::Both,
+            versions: Versions::Only202,
+            kvp_filters: KvpFilters::Right,
+            type_names_refused: Vec::new(),
             validation: Validation::Strict,
             exception_status: 200,
             property_locator: "PropertyName",

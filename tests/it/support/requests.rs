@@ -1,4 +1,4 @@
-//! Requests as they come over the wire, CSW 2.0.2: POST bodies by namespace, GET parameters, and the CQL of both.
+//! Requests as they come over the wire, CSW 2.0.2 and 3.0.0: POST bodies by namespace, GET parameters, and the CQL of both.
 //!
 //! Validates like pycsw does against the schemas (order of elements, attributes, positive positions) unless the catalogue is lenient.
 //! What is understood becomes a `ModelRequest`; it answers nothing.
@@ -7,10 +7,34 @@
 mod cql;
 
 use super::model::{Compare, Condition, ElementSet, ModelRequest, Operator, Report};
-use super::quirks::{CSW, Quirks, ResultTypeMissing, Validation};
+use super::quirks::{CSW, CSW_300, KvpFilters, Quirks, ResultTypeMissing, Validation};
 use super::tree::{Element, parse};
 
 const OGC: &str = "http://www.opengis.net/ogc";
+const FES: &str = "http://www.opengis.net/fes/2.0";
+
+/// The names of a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tongue {
+    number: &'static str,
+    csw: &'static str,
+    filter: &'static str,
+    /// The element that holds a property's name.
+    reference: &'static str,
+}
+
+const V202: Tongue = Tongue { number: "2.0.2", csw: CSW, filter: OGC, reference: "PropertyName" };
+const V300: Tongue = Tongue { number: "3.0.0", csw: CSW_300, filter: FES, reference: "ValueReference" };
+
+// csw:Record goes by the namespace of each version; the model knows one.
+fn schema(tongue: Tongue, named: Option<&str>) -> String {
+    match named {
+        None => CSW.to_owned(),
+        Some(named) if named == tongue.csw => CSW.to_owned(),
+        Some(CSW | CSW_300) => "the other version's csw:Record".to_owned(),
+        Some(other) => other.to_owned(),
+    }
+}
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +62,10 @@ pub(crate) fn from_target(target: &str, quirks: &Quirks) -> Result<Operation, Re
     if !of("service").is_none_or(|service| service.eq_ignore_ascii_case("CSW")) {
         return Err(refusal(quirks, "InvalidParameterValue", "service", "service must be CSW"));
     }
-    check_version(quirks, of("version"), of("acceptversions"))?;
+    let tongue = check_version(quirks, of("version"), of("acceptversions"))?;
     match of("request").map(str::to_ascii_lowercase).as_deref() {
         None | Some("getcapabilities") => Ok(Operation::GetCapabilities),
-        Some("getrecords") => get_records_kvp(&of, quirks).map(Operation::GetRecords),
+        Some("getrecords") => get_records_kvp(&of, tongue, quirks).map(Operation::GetRecords),
         Some("getrecordbyid") => Ok(Operation::GetRecordById {
             identifiers: of("id").unwrap_or_default().split(',').map(str::to_owned).collect(),
             schema: of("outputschema").unwrap_or(CSW).to_owned(),
@@ -54,8 +78,13 @@ pub(crate) fn from_target(target: &str, quirks: &Quirks) -> Result<Operation, Re
 /// Reads the body of a POST.
 pub(crate) fn from_body(body: &str, quirks: &Quirks) -> Result<Operation, Report> {
     let root = parse(body).map_err(|error| invalid(quirks, &error))?;
-    if !root.namespace.eq(CSW) {
-        return Err(invalid(quirks, &format!("root element {} is not in {CSW}", root.local)));
+    let tongue = if body.contains(CSW) { V202 } else { V300 };
+    // pycsw takes a body that names the older namespace anywhere for one of that version.
+    if root.namespace != tongue.csw {
+        return Err(invalid(quirks, &format!("No matching global declaration for {} in {}", root.local, root.namespace)));
+    }
+    if !quirks.versions.speaks(tongue.number) {
+        return Err(invalid(quirks, &format!("root element {} is not in a namespace that is spoken", root.local)));
     }
     if root.attribute("service").is_some_and(|service| service != "CSW") {
         return Err(refusal(quirks, "InvalidParameterValue", "service", "service must be CSW"));
@@ -63,7 +92,7 @@ pub(crate) fn from_body(body: &str, quirks: &Quirks) -> Result<Operation, Report
     match root.local.as_str() {
         "GetCapabilities" => Ok(Operation::GetCapabilities),
         "GetRecords" => {
-            let request = get_records(&root, quirks)?;
+            let request = get_records(&root, tongue, quirks)?;
             check_prefixes(&request, body, quirks)?;
             Ok(Operation::GetRecords(request))
         }
@@ -80,13 +109,19 @@ fn invalid(quirks: &Quirks, why: &str) -> Report {
     refusal(quirks, "NoApplicableCode", "service", &format!("Exception: the document is not valid.\nError: {why}."))
 }
 
-fn check_version(quirks: &Quirks, version: Option<&str>, accepted: Option<&str>) -> Result<(), Report> {
-    if accepted.is_some_and(|accepted| !accepted.split(',').any(|version| version.trim() == "2.0.2")) {
-        return Err(refusal(quirks, "VersionNegotiationFailed", "acceptversions", "only 2.0.2 is spoken"));
+// Of the versions accepted the first that is spoken; without any, what the catalogue answers unasked.
+fn check_version(quirks: &Quirks, version: Option<&str>, accepted: Option<&str>) -> Result<Tongue, Report> {
+    let tongue = |number: &str| if number == V300.number { V300 } else { V202 };
+    if let Some(accepted) = accepted {
+        let spoken = accepted.split(',').map(str::trim).find(|version| quirks.versions.speaks(version));
+        return spoken.map(tongue).ok_or_else(|| {
+            let text = format!("only {:?} are spoken", quirks.versions.numbers());
+            refusal(quirks, "VersionNegotiationFailed", "acceptversions", &text)
+        });
     }
     match version {
-        None | Some("" | "2.0.2") => Ok(()),
-        Some(_) if accepted.is_some() => Ok(()),
+        None | Some("") => Ok(tongue(quirks.versions.numbers()[0])),
+        Some(version) if quirks.versions.speaks(version) => Ok(tongue(version)),
         Some(other) => Err(refusal(quirks, "InvalidParameterValue", "version", &format!("version {other} is not spoken"))),
     }
 }
@@ -117,38 +152,41 @@ fn number(quirks: &Quirks, name: &str, value: Option<&str>, default: i64) -> Res
 fn check_type_names(quirks: &Quirks, names: Option<&str>) -> Result<(), Report> {
     let names = names.ok_or_else(|| invalid(quirks, "The attribute 'typeNames' is required but missing"))?;
     let known = |name: &str| matches!(name.rsplit(':').next(), Some("Record" | "MD_Metadata"));
-    if names.split([' ', ',']).all(known) {
+    let refused = |name: &str| name.rsplit(':').next().is_some_and(|local| quirks.type_names_refused.contains(&local));
+    if names.split([' ', ',']).all(|name| known(name) && !refused(name)) {
         return Ok(());
     }
     Err(refusal(quirks, "InvalidParameterValue", "typeNames", &format!("{names:?} is not offered")))
 }
 
-fn get_records(root: &Element, quirks: &Quirks) -> Result<ModelRequest, Report> {
+fn get_records(root: &Element, tongue: Tongue, quirks: &Quirks) -> Result<ModelRequest, Report> {
     let strict = quirks.validation == Validation::Strict;
-    const ALLOWED: [&str; 8] =
-        ["service", "version", "resultType", "outputFormat", "outputSchema", "startPosition", "maxRecords", "requestId"];
-    let unknown = root.attributes.keys().find(|name| !ALLOWED.contains(&name.as_str()) && !name.starts_with("xsi:"));
+    const ALLOWED: [&str; 7] = ["service", "version", "outputFormat", "outputSchema", "startPosition", "maxRecords", "requestId"];
+    let allowed = |name: &str| ALLOWED.contains(&name) || (name == "resultType" && tongue == V202);
+    let unknown = root.attributes.keys().find(|name| !allowed(name) && !name.starts_with("xsi:"));
     if let (true, Some(unknown)) = (strict, unknown) {
         return Err(invalid(quirks, &format!("The attribute '{unknown}' is not allowed")));
     }
-    if root.attribute("service").is_none() || root.attribute("version") != Some("2.0.2") {
-        return Err(invalid(quirks, "service=\"CSW\" version=\"2.0.2\" is required"));
+    if root.attribute("service").is_none() || root.attribute("version") != Some(tongue.number) {
+        return Err(invalid(quirks, &format!("service=\"CSW\" version=\"{}\" is required", tongue.number)));
     }
     let start_position = number(quirks, "startPosition", root.attribute("startPosition"), 1)?;
     let max_records = number(quirks, "maxRecords", root.attribute("maxRecords"), 10)?;
     if strict && (start_position < 1 || max_records < 0) {
         return Err(invalid(quirks, "startPosition and maxRecords must be positive"));
     }
-    let query = root.children.iter().find(|child| child.is(CSW, "Query")).ok_or_else(|| invalid(quirks, "Query is missing"))?;
+    let query =
+        root.children.iter().find(|child| child.is(tongue.csw, "Query")).ok_or_else(|| invalid(quirks, "Query is missing"))?;
     check_type_names(quirks, query.attribute("typeNames"))?;
     if strict {
-        check_order(query, quirks)?;
+        check_order(query, tongue, quirks)?;
     }
     let mut request = ModelRequest {
         start_position,
         max_records: u32::try_from(max_records).unwrap_or(0),
-        hits: is_hits(quirks, root.attribute("resultType"))?,
-        schema: root.attribute("outputSchema").unwrap_or(CSW).to_owned(),
+        hits: is_hits_in(tongue, quirks, root.attribute("resultType"), max_records)?,
+        schema: schema(tongue, root.attribute("outputSchema")),
+        version: tongue.number,
         ..ModelRequest::page(1, 10)
     };
     request.element_set = match query.child("ElementSetName") {
@@ -156,20 +194,28 @@ fn get_records(root: &Element, quirks: &Quirks) -> Result<ModelRequest, Report> 
         None => ElementSet::Summary,
     };
     if let Some(constraint) = query.child("Constraint") {
-        set_conditions(&mut request, constraint_of(constraint, quirks)?);
+        set_conditions(&mut request, constraint_of(constraint, tongue, quirks)?);
     }
-    if let Some(sort) = query.children.iter().find(|child| child.is(OGC, "SortBy")) {
-        set_sort(&mut request, sort);
+    if let Some(sort) = query.children.iter().find(|child| child.is(tongue.filter, "SortBy")) {
+        set_sort(&mut request, sort, tongue);
     }
     Ok(request)
 }
 
+// 3.0.0 has no resultType: no records are asked for where only their number is.
+fn is_hits_in(tongue: Tongue, quirks: &Quirks, result_type: Option<&str>, max_records: i64) -> Result<bool, Report> {
+    match tongue {
+        V300 => Ok(max_records == 0),
+        _ => is_hits(quirks, result_type),
+    }
+}
+
 // csw:QueryType: a sequence of (ElementSetName | ElementName+), Constraint?, SortBy?.
-fn check_order(query: &Element, quirks: &Quirks) -> Result<(), Report> {
+fn check_order(query: &Element, tongue: Tongue, quirks: &Quirks) -> Result<(), Report> {
     let rank = |child: &Element| match child.local.as_str() {
-        "ElementSetName" | "ElementName" if child.namespace == CSW => Some(0),
-        "Constraint" if child.namespace == CSW => Some(1),
-        "SortBy" if child.namespace == OGC => Some(2),
+        "ElementSetName" | "ElementName" if child.namespace == tongue.csw => Some(0),
+        "Constraint" if child.namespace == tongue.csw => Some(1),
+        "SortBy" if child.namespace == tongue.filter => Some(2),
         _ => None,
     };
     let mut last = -1;
@@ -202,9 +248,9 @@ fn check_prefixes(request: &ModelRequest, body: &str, quirks: &Quirks) -> Result
     Ok(())
 }
 
-fn set_sort(request: &mut ModelRequest, sort: &Element) {
-    let property = |element: &&Element| element.is(OGC, "SortProperty");
-    let name = |element: &Element| element.child("PropertyName").map(|name| name.text.clone());
+fn set_sort(request: &mut ModelRequest, sort: &Element, tongue: Tongue) {
+    let property = |element: &&Element| element.is(tongue.filter, "SortProperty");
+    let name = |element: &Element| element.child(tongue.reference).map(|name| name.text.clone());
     let mut properties = sort.children.iter().filter(property);
     let Some(first) = properties.next() else { return };
     request.sort = name(first);
@@ -212,14 +258,14 @@ fn set_sort(request: &mut ModelRequest, sort: &Element) {
     request.sort_then = properties.next().and_then(name);
 }
 
-fn constraint_of(constraint: &Element, quirks: &Quirks) -> Result<Vec<Condition>, Report> {
+fn constraint_of(constraint: &Element, tongue: Tongue, quirks: &Quirks) -> Result<Vec<Condition>, Report> {
     let lenient = quirks.validation == Validation::Lenient;
     match constraint.children.first() {
-        Some(filter) if filter.is(OGC, "Filter") => {
-            let parts = filter.children.iter().map(|child| condition(child, quirks));
+        Some(filter) if filter.is(tongue.filter, "Filter") => {
+            let parts = filter.children.iter().map(|child| condition(child, tongue, quirks));
             parts.collect()
         }
-        Some(text) if text.is(CSW, "CqlText") => Ok(vec![cql::parse(&text.text).map_err(|why| bad_cql(quirks, &why))?]),
+        Some(text) if text.is(tongue.csw, "CqlText") => Ok(vec![cql::parse(&text.text).map_err(|why| bad_cql(quirks, &why))?]),
         // Esri Geoportal 1 passes over a filter in another namespace, and everything comes.
         _ if lenient => Ok(Vec::new()),
         _ => Err(invalid(quirks, "Constraint holds neither ogc:Filter nor csw:CqlText")),
@@ -230,21 +276,21 @@ fn bad_cql(quirks: &Quirks, why: &str) -> Report {
     refusal(quirks, "InvalidParameterValue", "constraint", &format!("Invalid CQL: {why}"))
 }
 
-fn condition(element: &Element, quirks: &Quirks) -> Result<Condition, Report> {
-    if element.namespace != OGC {
-        return Err(invalid(quirks, &format!("Element '{}' is not in {OGC}", element.local)));
+fn condition(element: &Element, tongue: Tongue, quirks: &Quirks) -> Result<Condition, Report> {
+    if element.namespace != tongue.filter {
+        return Err(invalid(quirks, &format!("Element '{}' is not in {}", element.local, tongue.filter)));
     }
-    let parts = || element.children.iter().map(|child| condition(child, quirks)).collect::<Result<Vec<_>, _>>();
+    let parts = || element.children.iter().map(|child| condition(child, tongue, quirks)).collect::<Result<Vec<_>, _>>();
     match element.local.as_str() {
         "And" => return parts().map(Condition::All),
         "Or" => return parts().map(Condition::Any),
         "Not" => {
             let part = element.children.first().ok_or_else(|| invalid(quirks, "Not is empty"))?;
-            return Ok(Condition::Not(Box::new(condition(part, quirks)?)));
+            return Ok(Condition::Not(Box::new(condition(part, tongue, quirks)?)));
         }
         "PropertyIsBetween" => {
-            let lower = term(element, element.child("LowerBoundary"), Compare::GreaterOrEqual, quirks)?;
-            let upper = term(element, element.child("UpperBoundary"), Compare::LessOrEqual, quirks)?;
+            let lower = term(element, element.child("LowerBoundary"), Compare::GreaterOrEqual, tongue, quirks)?;
+            let upper = term(element, element.child("UpperBoundary"), Compare::LessOrEqual, tongue, quirks)?;
             return Ok(Condition::All(vec![lower, upper]));
         }
         _ => {}
@@ -259,11 +305,18 @@ fn condition(element: &Element, quirks: &Quirks) -> Result<Condition, Report> {
         "PropertyIsLike" => Compare::Like,
         other => return Err(refusal(quirks, "InvalidParameterValue", "constraint", &format!("Operator {other} not supported"))),
     };
-    term(element, Some(element), compare, quirks)
+    term(element, Some(element), compare, tongue, quirks)
 }
 
-fn term(element: &Element, holder: Option<&Element>, compare: Compare, quirks: &Quirks) -> Result<Condition, Report> {
-    let property = element.child("PropertyName").ok_or_else(|| invalid(quirks, "PropertyName is missing"))?;
+fn term(
+    element: &Element,
+    holder: Option<&Element>,
+    compare: Compare,
+    tongue: Tongue,
+    quirks: &Quirks,
+) -> Result<Condition, Report> {
+    let missing = || invalid(quirks, &format!("{} is missing", tongue.reference));
+    let property = element.child(tongue.reference).ok_or_else(missing)?;
     let literal = holder.and_then(|holder| holder.child("Literal")).ok_or_else(|| invalid(quirks, "Literal is missing"))?;
     let blank = |text: &str| text.trim() != text;
     if quirks.validation == Validation::Strict && (blank(&property.text) || blank(&literal.text)) {
@@ -321,19 +374,28 @@ fn get_record_by_id(root: &Element, quirks: &Quirks) -> Result<Operation, Report
     })
 }
 
-fn get_records_kvp<'a>(of: &impl Fn(&str) -> Option<&'a str>, quirks: &Quirks) -> Result<ModelRequest, Report> {
+fn get_records_kvp<'a>(of: &impl Fn(&str) -> Option<&'a str>, tongue: Tongue, quirks: &Quirks) -> Result<ModelRequest, Report> {
     check_type_names(quirks, of("typenames"))?;
+    let max_records = number(quirks, "maxrecords", of("maxrecords"), 10)?;
     let mut request = ModelRequest {
         start_position: number(quirks, "startposition", of("startposition"), 1)?,
-        max_records: u32::try_from(number(quirks, "maxrecords", of("maxrecords"), 10)?).unwrap_or(0),
-        hits: is_hits(quirks, of("resulttype"))?,
-        schema: of("outputschema").unwrap_or(CSW).to_owned(),
+        max_records: u32::try_from(max_records).unwrap_or(0),
+        hits: is_hits_in(tongue, quirks, of("resulttype"), max_records)?,
+        schema: schema(tongue, of("outputschema")),
         element_set: element_set(quirks, of("elementsetname").unwrap_or("summary"))?,
+        version: tongue.number,
         ..ModelRequest::page(1, 10)
     };
     if let Some(constraint) = of("constraint") {
         let conditions = match of("constraintlanguage").map(str::to_ascii_uppercase).as_deref() {
-            Some("FILTER") => filter_kvp(constraint, quirks)?,
+            Some("FILTER") if quirks.kvp_filters == KvpFilters::CqlOnly => {
+                let text = "Invalid Filter query: only CQL_TEXT is understood";
+                return Err(refusal(quirks, "InvalidParameterValue", "constraintlanguage", text));
+            }
+            Some("FILTER") => {
+                let tongue = if quirks.kvp_filters == KvpFilters::Filter11 { V202 } else { tongue };
+                filter_kvp(constraint, tongue, quirks)?
+            }
             Some("CQL_TEXT") => vec![cql::parse(constraint).map_err(|why| bad_cql(quirks, &why))?],
             _ => return Err(refusal(quirks, "MissingParameterValue", "constraintlanguage", "CQL_TEXT or FILTER")),
         };
@@ -349,12 +411,12 @@ fn get_records_kvp<'a>(of: &impl Fn(&str) -> Option<&'a str>, quirks: &Quirks) -
     Ok(request)
 }
 
-fn filter_kvp(constraint: &str, quirks: &Quirks) -> Result<Vec<Condition>, Report> {
+fn filter_kvp(constraint: &str, tongue: Tongue, quirks: &Quirks) -> Result<Vec<Condition>, Report> {
     let filter = parse(constraint).map_err(|error| invalid(quirks, &error))?;
-    if !filter.is(OGC, "Filter") {
-        return Err(invalid(quirks, "the constraint is no ogc:Filter"));
+    if !filter.is(tongue.filter, "Filter") {
+        return Err(invalid(quirks, &format!("the constraint is no Filter in {}", tongue.filter)));
     }
-    filter.children.iter().map(|child| condition(child, quirks)).collect()
+    filter.children.iter().map(|child| condition(child, tongue, quirks)).collect()
 }
 
 // `dct:modified:A`: what follows the last colon is the order, and must be there (pycsw).

@@ -16,7 +16,7 @@ use super::super::canned::Reply;
 use super::super::faults::{After, Fault, Wishes, deliver, strike};
 use super::super::journal::{Entry, lock};
 use super::super::model::{ModelAnswer, ModelRequest, Report};
-use super::super::quirks::{Bindings, Quirks};
+use super::super::quirks::{Bindings, Quirks, Versions};
 use super::super::requests::{Operation, from_body, from_target};
 use super::super::stamps::http_date;
 use super::super::xml::{self, Envelope};
@@ -144,6 +144,10 @@ fn right_answer(entry: &Entry, settings: &Settings, quirks: &Quirks, shared: &Sh
         Operation::GetCapabilities => {
             let endpoint = format!("http://{}{}", shared.address, entry.path());
             let (status, media_type, body) = xml::capabilities(&settings.capabilities, &endpoint, quirks);
+            let body = match quirks.versions {
+                Versions::Only300 => xml::in_version("3.0.0", body),
+                _ => body,
+            };
             (Reply::of(status, media_type, body), format!("{status} capabilities"))
         }
         Operation::GetRecords(request) => {
@@ -189,6 +193,7 @@ fn rendered(answer: ModelAnswer, request: &ModelRequest, settings: &Settings, qu
         timestamp: &timestamp,
         schema: &request.schema,
         element_set: request.element_set,
+        version: request.version,
     };
     let records = xml::records(settings.rendering, quirks, (&request.schema, request.element_set), &records);
     (Reply::of(200, &settings.media_type, xml::envelope(settings.rendering, &envelope, &records)), told)

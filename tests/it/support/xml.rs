@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) use documents::{CapabilitiesFace, ReportFace, capabilities, exception_report, html};
 
 use super::model::{ElementSet, Kind, ModelRecord, stamps_in};
-use super::quirks::{CSW, Conversion, Quirks};
+use super::quirks::{CSW, CSW_300, Conversion, Quirks};
 use super::stamps::has_time;
 
 pub(crate) const DC: &str = "http://purl.org/dc/elements/1.1/";
@@ -63,6 +63,16 @@ pub(crate) struct Envelope<'a> {
     pub(crate) timestamp: &'a str,
     pub(crate) schema: &'a str,
     pub(crate) element_set: ElementSet,
+    pub(crate) version: &'a str,
+}
+
+/// An answer as a catalogue of that version writes it: the same but for the namespaces and the version's number.
+pub(crate) fn in_version(version: &str, text: String) -> String {
+    if version != "3.0.0" {
+        return text;
+    }
+    let other = text.replace(CSW, CSW_300).replace(&format!("\"{OWS}\""), "\"http://www.opengis.net/ows/2.0\"");
+    other.replace("version=\"2.0.2\"", "version=\"3.0.0\"").replace("csw:", "csw30:").replace("xmlns:csw=", "xmlns:csw30=")
 }
 
 /// Text safe within elements and attributes.
@@ -158,7 +168,7 @@ pub(crate) fn envelope(rendering: Rendering, envelope: &Envelope<'_>, records: &
     let set = set_name(envelope.element_set);
     let _ = write!(out, " recordSchema=\"{}\" elementSet=\"{set}\">\n{records}", envelope.schema);
     let _ = write!(out, "  </{results}>\n</{root}>\n");
-    out
+    in_version(envelope.version, out)
 }
 
 fn set_name(element_set: ElementSet) -> &'static str {

@@ -148,6 +148,7 @@ fn rendered(rendering: Rendering, schema: &str, element_set: ElementSet) -> Elem
         timestamp: "2025-06-01T00:00:00Z",
         schema,
         element_set,
+        version: "2.0.2",
     };
     let records = xml::records(rendering, &quirks, (schema, element_set), catalogue.records());
     if element_set == ElementSet::Full {
