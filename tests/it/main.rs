@@ -13,6 +13,9 @@
 mod cases;
 mod command;
 mod crash;
+mod invariants;
+mod moving;
+mod proof;
 mod regression;
 mod simulation;
 mod support;
