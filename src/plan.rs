@@ -831,6 +831,8 @@ impl Plan {
         let overgrown = self.list.landing.is_none()
             && self.matched_is_total()
             && self.list.matched_first.is_some_and(|first| self.list.boundary > first.saturating_mul(2) + allowance);
+        // What follows may be older than the run: nothing shows that the next one would read it.
+        self.evidence.short |= overgrown;
         self.chase >= CHASE_PAGES_MAX || overgrown
     }
 
