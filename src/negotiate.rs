@@ -399,8 +399,7 @@ pub fn calibrate(
     let Some(median) = median else {
         // No stamp that can be read: whatever the filter follows, it is nothing that we are shown.
         dialect.clock = (total > 0).then_some(Clock::Server);
-        let timed = count(catalogue, dialect, after(&timestamp::format_utc(started)))?;
-        dialect.days_only = timed.is_none();
+        dialect.days_only = refuses_times(catalogue, dialect, LONG_AGO, started)?;
         return find_upper(catalogue, dialect, total, started);
     };
     let mut answered = false;
@@ -420,7 +419,7 @@ pub fn calibrate(
             }
             dialect.clock = Some(Clock::Record);
             dialect.clock_sure = shown == Shown::NewerInOrder;
-            dialect.days_only = days_only;
+            dialect.days_only = days_only || refuses_times(catalogue, dialect, &probe.literal, started)?;
             return Ok(());
         }
         let mut counts = ClockCounts {
@@ -440,7 +439,7 @@ pub fn calibrate(
             log::debug!("clock record: {counts:?}");
             dialect.clock = Some(Clock::Record);
             dialect.clock_sure = counts.are_telling();
-            dialect.days_only = days_only;
+            dialect.days_only = days_only || refuses_times(catalogue, dialect, &probe.literal, started)?;
             return Ok(());
         }
         log::debug!("not the clock of the records: {counts:?} above {}", probe.literal);
@@ -469,6 +468,24 @@ pub fn brings_all(
     let Some(answer) = unless_refused(catalogue.get_records(dialect, &query, Patience::Full))? else { return Ok(false) };
     let brought: HashSet<&str> = answer.results.records.iter().filter_map(|record| record.identifier).collect();
     Ok(changed.iter().all(|identifier| brought.contains(identifier.as_str())))
+}
+
+/// Whether date-times are refused, where the clock was told by a plain day: shapes are mixed now, and need not stay so.
+fn refuses_times(
+    catalogue: &mut dyn Catalogue,
+    dialect: &Dialect,
+    told_by: &str,
+    started: Micros,
+) -> Result<bool, crate::error::Error> {
+    if told_by.contains('T') {
+        return Ok(false);
+    }
+    let recent = Query::hits(after(&timestamp::format_utc(started)));
+    match catalogue.get_records(dialect, &recent, Patience::Full) {
+        // None is newer: GeoNetwork says so of the first position.
+        Err(failure) if matches!(failure.kind, FailureKind::PastTheEnd) => Ok(false),
+        answer => Ok(unless_refused(answer)?.is_none()),
+    }
 }
 
 /// What the first records after a literal show.

@@ -919,8 +919,8 @@ impl Plan {
     /// everything once more, so it is kept for the numbers that are in use (10,000 and 15,000).
     fn may_be_pinned(&self) -> bool {
         let cheap = self.keys != Keys::Never && (self.follows_stamps() || (self.order.clock.is_none() && !self.clock_asked));
-        let round = if cheap { 1_000 } else { 5_000 };
-        let pinned = |matched: u64| matched >= round && matched % round == 0 && self.list.boundary >= matched;
+        let (least, round) = if cheap { (1_000, 1_000) } else { (10_000, 5_000) };
+        let pinned = |matched: u64| matched >= least && matched % round == 0 && self.list.boundary >= matched;
         !self.ceiling_tried && !self.evidence.short && self.list.matched_last.is_some_and(pinned)
     }
 
