@@ -20,8 +20,11 @@ use crate::support::model;
 use crate::support::quirks::{self, Quirks};
 use crate::support::stamps::{DAY, HOUR, Micros, SECOND, StampShape, day};
 
-/// Edits while one run is under way.
-const EDITS_MAX: u64 = 150;
+/// Edits while one run is under way: as many as fill some pages, whatever their size.
+const EDITS_MIN: u64 = 30;
+const EDITS_A_PAGE: u64 = 10;
+/// Pages that a catalogue fills at first, at most.
+const PAGES_MAX: u64 = 20;
 /// Runs that a history may have before it rests.
 const RUNS_MAX: u64 = 5;
 
@@ -108,7 +111,10 @@ impl History {
         let quirks = random_quirks(&mut dice);
         let now = day(2026, 3, 1) + dice.roll(86_400) as Micros * SECOND;
         let mut catalogue = model::Catalogue::new(now, quirks).with_seed(seed);
-        let count = dice.pick(&[0, 1, 2, 5, 9, 20, 40, 60]);
+        let page_size = dice.pick(&[1, 2, 3, 5, 10, 25]);
+        // What more pages would try, small catalogues in small pages have tried.
+        let served = page_size.min(catalogue.quirks().page_cap.unwrap_or(page_size));
+        let count = dice.pick(&[0, 1, 2, 5, 9, 20, 40, 60]).min(PAGES_MAX * u64::from(served));
         let group = dice.pick(&[1, 1, 1, 2, 3, 10, 1_000]);
         let step = dice.pick(&[SECOND, 60 * SECOND, HOUR, 10 * DAY]);
         let mut names = Vec::new();
@@ -125,10 +131,15 @@ impl History {
             catalogue.insert_record(model::ModelRecord::showing("odd", &["WED JUN 28 00:00:00 CES"]));
         }
         let deletions = dice.one_in(2);
-        let page_size = dice.pick(&[1, 2, 3, 5, 10, 25]);
         let moving = Moving { dice, names, deletions, ..Moving::still(catalogue) };
         let job = moving::job(page_size);
         History { seed, moving, store: Store::in_memory().expect("a store"), job, tally: Tally::default(), resumed: false }
+    }
+
+    /// How many records a page brings at most.
+    fn served(&self) -> u64 {
+        let size = self.job.page_size;
+        u64::from(self.moving.catalogue.quirks().page_cap.map_or(size, |cap| cap.min(size)))
     }
 
     /// Every insert becomes visible late, and a stamp is taken for settled at once.
@@ -191,7 +202,7 @@ impl History {
     /// One run, killed before its n-th request if so wished. `None` when it was killed.
     fn run(&mut self, kill: Option<u64>) -> Result<Option<Ending>, String> {
         let before = self.moving.edits;
-        self.moving.edits_max = before + EDITS_MAX;
+        self.moving.edits_max = before + EDITS_MIN + EDITS_A_PAGE * self.served();
         self.moving.kill_at = kill.map(|after| self.moving.requests + after);
         self.tally.runs += 1;
         self.resumed = self.store.source_state("s").expect("a state").is_some_and(|state| state.cursor.is_some());
