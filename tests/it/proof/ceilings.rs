@@ -97,8 +97,8 @@ fn a_ceiling_that_nobody_tells_is_passed_by_halving() {
 
 /// The same by the binary, with a tenth of it.
 #[track_caller]
-fn expect_everything_by_the_binary(face: CeilingFace) {
-    for catalogue in [by_record(1_000, face, 5_000), by_server(1_000, face, 5_000, Shown::Unrelated)] {
+fn expect_everything_by_the_binary(catalogues: Vec<Catalogue>) {
+    for catalogue in catalogues {
         let (server, harness) = play(catalogue);
         let paged = ["--page-size", "200", "--json", "--retries", "0"];
         harness.harvest_quickly(&server, &paged).expect_code(0).expect_json("new", "5000");
@@ -111,11 +111,13 @@ fn expect_everything_by_the_binary(face: CeilingFace) {
 
 #[test]
 fn the_binary_passes_a_ceiling_that_is_told() {
-    expect_everything_by_the_binary(CeilingFace::Exception);
-    expect_everything_by_the_binary(CeilingFace::Http500);
+    for face in [CeilingFace::Exception, CeilingFace::Http500] {
+        expect_everything_by_the_binary(vec![by_record(1_000, face, 5_000), by_server(1_000, face, 5_000, Shown::Unrelated)]);
+    }
 }
 
 #[test]
 fn the_binary_passes_a_ceiling_that_nobody_tells() {
-    expect_everything_by_the_binary(CeilingFace::MatchedPinned);
+    // Without keys only the ceilings that are in use are looked beyond, for that means reading everything once more.
+    expect_everything_by_the_binary(vec![by_record(1_000, CeilingFace::MatchedPinned, 5_000)]);
 }
