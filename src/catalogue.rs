@@ -10,6 +10,7 @@ use crate::csw::capabilities::{self, Capabilities};
 use crate::csw::exception::{AnswerError, Class, classify, classify_status};
 use crate::csw::request::{self, ElementSet, Phrasing};
 use crate::csw::response::{self, SearchResults};
+use crate::csw::user_filter::UserFilter;
 use crate::csw::{Binding, Lower, OutputSchema, Query, ResultType, xml};
 use crate::dialect::Dialect;
 use crate::http::{Courier, Method, Request, Response, TransportError, escape_outside_text, without_credentials};
@@ -160,6 +161,7 @@ pub struct HttpCatalogue {
     random: Random,
     stop: Stop,
     schema: OutputSchema,
+    user_filter: Option<UserFilter>,
 }
 
 /// The wire: one request at a time, with the least delay between two.
@@ -188,7 +190,13 @@ impl HttpCatalogue {
             gzip: true,
             answered: false,
         };
-        HttpCatalogue { line, policy, random: Random::from_process(), stop, schema }
+        HttpCatalogue { line, policy, random: Random::from_process(), stop, schema, user_filter: None }
+    }
+
+    /// The same, of which the user wants only what this filter selects.
+    #[must_use]
+    pub fn filtered_by(self, user_filter: Option<UserFilter>) -> Self {
+        HttpCatalogue { user_filter, ..self }
     }
 
     fn request(&self, dialect: &Dialect, query: &Query) -> Request {
@@ -200,6 +208,7 @@ impl HttpCatalogue {
             schema: &self.schema,
             element_set: ElementSet::Full,
             type_name: dialect.type_name,
+            user_filter: self.user_filter.as_ref(),
         };
         let (method, url, body) = match dialect.binding {
             Binding::Post => (Method::Post, dialect.endpoint.clone(), request::get_records_body(query, &phrasing)),

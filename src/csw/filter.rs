@@ -55,16 +55,16 @@ fn operator(version: Version, name: &str, property: &str, literal: &str) -> Stri
     )
 }
 
-/// The same window in CQL_TEXT; empty where it has no edge.
+/// The comparisons of the same window in CQL_TEXT, one for each edge.
 #[must_use]
-pub fn cql_text(window: &Window, property: &str) -> String {
+pub fn cql_terms(window: &Window, property: &str) -> Vec<String> {
     let term = |sign: &str, literal: &str| format!("{} {sign} '{}'", property.trim(), literal.trim().replace('\'', "''"));
     let lower = window.lower.as_ref().map(|lower| match lower {
         Lower::After(literal) => term(">", literal),
         Lower::From(literal) => term(">=", literal),
     });
     let upper = window.upper.as_ref().map(|literal| term("<=", literal));
-    lower.into_iter().chain(upper).collect::<Vec<_>>().join(" AND ")
+    lower.into_iter().chain(upper).collect()
 }
 
 #[cfg(test)]
@@ -142,8 +142,8 @@ mod tests {
         let both = window(Some(Lower::After(" 2024-05-06T00:00:00Z".to_owned())), Some("it's"));
         let from = window(Some(Lower::From("2024".to_owned())), None);
 
-        assert_eq!(cql_text(&both, "dct:modified"), "dct:modified > '2024-05-06T00:00:00Z' AND dct:modified <= 'it''s'");
-        assert_eq!(cql_text(&from, " Modified "), "Modified >= '2024'");
-        assert_eq!(cql_text(&Window::default(), "Modified"), "");
+        assert_eq!(cql_terms(&both, "dct:modified"), ["dct:modified > '2024-05-06T00:00:00Z'", "dct:modified <= 'it''s'"]);
+        assert_eq!(cql_terms(&from, " Modified "), ["Modified >= '2024'"]);
+        assert!(cql_terms(&Window::default(), "Modified").is_empty());
     }
 }

@@ -9,6 +9,7 @@ pub mod filter;
 pub mod record;
 pub mod request;
 pub mod response;
+pub mod user_filter;
 pub mod xml;
 
 /// Namespace of CSW 2.0.2 messages and of `csw:Record`.

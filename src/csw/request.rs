@@ -8,6 +8,7 @@ use std::net::Ipv6Addr;
 
 use quick_xml::escape::escape;
 
+use crate::csw::user_filter::{self, Constraint, OurPart, UserFilter};
 use crate::csw::{
     CSW_202, CSW_300, ConstraintLanguage, DC, DCT, FES, GCO, GMD, MDB, OGC, OWS, OWS_20, OutputSchema, Query, ResultType,
     SortOrder, Version, filter,
@@ -129,6 +130,8 @@ pub struct Phrasing<'a> {
     pub element_set: ElementSet,
     /// `typeNames`.
     pub type_name: TypeName,
+    /// The user's own filter, which holds in every request.
+    pub user_filter: Option<&'a UserFilter>,
 }
 
 /// A url as it is requested and kept, and the credentials that stood in it.
@@ -158,10 +161,17 @@ pub fn get_records_body(query: &Query, phrasing: &Phrasing<'_>) -> String {
         Version::V300 => "csw30",
     };
     let type_name = phrasing.type_name.as_str(version);
-    let filter = phrasing.property.map(|property| filter::comparison(&query.window, property, version, "")).unwrap_or_default();
-    let constraint = match filter.as_str() {
+    let ours = OurPart { language: ConstraintLanguage::Filter, ..our_part(query, phrasing, "") };
+    let constraint = match user_filter::constraint(phrasing.user_filter, &ours) {
+        None => String::new(),
+        Some(Constraint { language: ConstraintLanguage::Filter, text }) => text,
+        Some(Constraint { language: ConstraintLanguage::CqlText, text }) => {
+            format!("<{csw}:CqlText>{}</{csw}:CqlText>", escape(text.as_str()))
+        }
+    };
+    let constraint = match constraint.as_str() {
         "" => String::new(),
-        filter => format!("<{csw}:Constraint version=\"{CONSTRAINT_VERSION}\">{filter}</{csw}:Constraint>"),
+        text => format!("<{csw}:Constraint version=\"{CONSTRAINT_VERSION}\">{text}</{csw}:Constraint>"),
     };
     let sort_by = phrasing.sort.map(|name| sort_by(version, name, query.sort_order)).unwrap_or_default();
     let result_type = match version {
@@ -191,7 +201,9 @@ pub fn get_records_url(base: &str, query: &Query, phrasing: &Phrasing<'_>) -> St
     let type_name = phrasing.type_name.as_str(version);
     let (start_position, max_records) = (query.start_position.to_string(), max_records(query, version).to_string());
     let namespaces = xmlns(version, &[Some(type_name), phrasing.property, phrasing.sort]);
-    let constraint = phrasing.property.map(|property| constraint_text(query, phrasing, property)).unwrap_or_default();
+    let filters = format!("{}:", filter::prefix(version));
+    let declarations = declarations(version, &[Some(&filters), phrasing.property]);
+    let constraint = user_filter::constraint(phrasing.user_filter, &our_part(query, phrasing, &declarations));
     let sort = phrasing.sort.map(|name| match query.sort_order {
         SortOrder::Ascending => format!("{}:A", name.trim()),
         SortOrder::Descending => format!("{}:D", name.trim()),
@@ -208,11 +220,11 @@ pub fn get_records_url(base: &str, query: &Query, phrasing: &Phrasing<'_>) -> St
         ("startPosition", start_position.as_str()),
         ("maxRecords", max_records.as_str()),
     ]);
-    if !constraint.is_empty() {
+    if let Some(constraint) = &constraint {
         parameters.extend([
-            ("constraintLanguage", phrasing.language.as_str()),
+            ("constraintLanguage", constraint.language.as_str()),
             ("constraint_language_version", CONSTRAINT_VERSION),
-            ("constraint", constraint.as_str()),
+            ("constraint", constraint.text.as_str()),
         ]);
     }
     parameters.extend(sort.as_deref().map(|sort| ("sortby", sort)));
@@ -234,14 +246,13 @@ const fn max_records(query: &Query, version: Version) -> u32 {
     }
 }
 
-fn constraint_text(query: &Query, phrasing: &Phrasing<'_>, property: &str) -> String {
-    let filters = format!("{}:", filter::prefix(phrasing.version));
-    match phrasing.language {
-        ConstraintLanguage::CqlText => filter::cql_text(&query.window, property),
-        ConstraintLanguage::Filter => {
-            let declarations = declarations(phrasing.version, &[Some(&filters), Some(property)]);
-            filter::comparison(&query.window, property, phrasing.version, &declarations)
-        }
+fn our_part<'a>(query: &'a Query, phrasing: &Phrasing<'a>, declarations: &'a str) -> OurPart<'a> {
+    OurPart {
+        window: &query.window,
+        property: phrasing.property,
+        version: phrasing.version,
+        language: phrasing.language,
+        declarations,
     }
 }
 
@@ -259,7 +270,7 @@ fn sort_by(version: Version, property: &str, order: SortOrder) -> String {
 }
 
 /// The known prefixes that are used, and what they stand for; paths such as `gmd:MD_Metadata/gmd:dateStamp` use several.
-fn used(version: Version, names: &[Option<&str>]) -> Vec<(&'static str, &'static str)> {
+pub(super) fn used(version: Version, names: &[Option<&str>]) -> Vec<(&'static str, &'static str)> {
     let is_used =
         |prefix: &str| names.iter().flatten().flat_map(|name| name.split('/')).any(|step| is_prefixed(step.trim(), prefix));
     let own: &[(&str, &str)] = match version {
@@ -488,6 +499,7 @@ mod tests {
             schema,
             element_set: ElementSet::Full,
             type_name: TypeName::Record,
+            user_filter: None,
         }
     }
 
