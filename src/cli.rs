@@ -3,6 +3,8 @@
 //! argh's structs hold what was typed; [`HarvestSettings`] holds what it means, after every value was checked. Nothing is touched
 //! here but the files that options name, which are read. argh's own exit code is never used.
 
+mod access;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,10 +12,15 @@ use std::time::Duration;
 use argh::FromArgs;
 
 use crate::csw::request::clean_url;
+use crate::csw::user_filter::UserFilter;
 use crate::csw::{Binding, OutputSchema, Version};
 use crate::error::Error;
+use crate::http::without_credentials;
 use crate::lock;
 use crate::timestamp::{self, Micros, SECOND};
+
+pub use access::Access;
+use access::TypedAccess;
 
 /// The name of the program.
 pub const PROGRAM: &str = "csw-harvester";
@@ -97,6 +104,27 @@ struct TypedHarvest {
     /// largest response in MiB after decompression; a larger page is asked for again smaller (default: 64)
     #[argh(option, default = "String::from(\"64\")")]
     max_body: String,
+    /// an ogc:Filter 1.1 or fes:Filter 2.0 document; only what it selects is harvested (default: none)
+    #[argh(option)]
+    filter_file: Option<PathBuf>,
+    /// the same as a CQL expression (default: none)
+    #[argh(option)]
+    cql: Option<String>,
+    /// user name for HTTP Basic, sent at once; with --password-file (default: what stands in the url)
+    #[argh(option)]
+    user: Option<String>,
+    /// file whose one line is the password (default: none)
+    #[argh(option)]
+    password_file: Option<PathBuf>,
+    /// file whose one line is a bearer token (default: none)
+    #[argh(option)]
+    token_file: Option<PathBuf>,
+    /// a further header, 'Name: value'; may be given more than once (default: none)
+    #[argh(option)]
+    header: Vec<String>,
+    /// PEM file with further trusted roots (default: the system's alone)
+    #[argh(option)]
+    ca_file: Option<PathBuf>,
     /// seconds to wait for the lock (default: 0)
     #[argh(option, default = "String::from(\"0\")")]
     wait: String,
@@ -152,8 +180,10 @@ pub enum Output {
 pub struct HarvestSettings {
     /// The cleaned url, without credentials.
     pub url: String,
-    /// User name and password from the url.
-    pub user: Option<(String, String)>,
+    /// Credentials, headers and trust.
+    pub access: Access,
+    /// What the user filters by.
+    pub user_filter: Option<UserFilter>,
     /// The store.
     pub db: PathBuf,
     /// The key of the source.
@@ -237,8 +267,9 @@ fn take_apart(argument: String) -> Vec<String> {
     }
 }
 
+/// What argh says, which repeats what it did not understand: a url with a password, perhaps.
 fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = text.split_whitespace().map(without_credentials).collect::<Vec<_>>().join(" ");
     if line.is_empty() { format!("what is to be done? See {PROGRAM} --help") } else { format!("{line} (see {PROGRAM} --help)") }
 }
 
@@ -268,11 +299,19 @@ fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
     if typed.db.as_os_str().is_empty() {
         return Err(usage("--db: may not be empty"));
     }
+    let typed_access = TypedAccess {
+        user: typed.user,
+        password_file: typed.password_file,
+        token_file: typed.token_file,
+        header: typed.header,
+        ca_file: typed.ca_file,
+    };
     let source = typed.source.unwrap_or_else(|| clean.url.clone());
     Ok(HarvestSettings {
         lock: typed.lock.unwrap_or_else(|| lock::default_path(&typed.db, &source)),
         url: clean.url,
-        user: clean.user,
+        access: typed_access.check(clean.user)?,
+        user_filter: access::user_filter(typed.filter_file.as_deref(), typed.cql.as_deref())?,
         db: typed.db,
         source,
         schema,
@@ -395,13 +434,26 @@ mod tests {
             &["harvest", "http://a/csw", "--source", ""],
             &["harvest", "http://a/csw", "--full", "--since", "2025-01-01"],
             &["harvest", "http://a/csw", "--no-such-option"],
-            &["harvest", "http://a/csw", "http://b/csw"],
+            &["harvest", "http://a/csw", "http://me:hunter2@b/csw"],
+            &["harvest", "http://me:hunter2@a/csw", "--user", "me", "--password-file", "/no/such"],
+            &["harvest", "http://a/csw", "--header", "hunter2"],
+            &["harvest", "http://a/csw", "--cql", "a = 1)"],
             &["sow", "http://a/csw"],
         ];
         for words in bad {
             let error = harvest(words).unwrap_err();
-            assert!(matches!(&error, Error::Usage(text) if !text.contains('\n')), "{words:?}: {error:?}");
+            assert!(
+                matches!(&error, Error::Usage(text) if !text.contains('\n') && !text.contains("hunter2")),
+                "{words:?}: {error:?}"
+            );
         }
+    }
+
+    #[test]
+    fn secrets_are_not_shown_by_debug() {
+        let settings = harvest(&["harvest", "http://me:hunter2@a/csw", "--header", "X-Key: hunter2"]).unwrap();
+        assert_eq!(settings.access.headers, [("X-Key".to_owned(), "hunter2".to_owned())]);
+        assert!(!format!("{settings:?}").contains("hunter2"), "{settings:?}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use courier::Courier;
 pub use credentials::{Credentials, split_credentials};
 pub use exchange::UreqTransport;
 pub use proxy::Proxies;
-pub use settings::{HttpSettings, Roots, SettingsError};
+pub use settings::{HttpSettings, Roots, SettingsError, check_settings};
 pub use text::{escape_outside_text, without_credentials};
 
 /// The method of a request.

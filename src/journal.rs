@@ -9,7 +9,7 @@ use log::{Level, LevelFilter};
 
 use crate::clock::{Clock, SystemClock};
 
-/// Modules of other crates that would show requests with their headers at debug or trace.
+/// Crates that would show requests with their headers at debug or trace.
 const CAPPED: [&str; 4] = ["ureq", "ureq_proto", "rustls", "rustls_platform_verifier"];
 
 /// Sets the logger up; the first call wins.
@@ -20,16 +20,21 @@ pub fn init() {
     if let Ok(filters) = std::env::var("RUST_LOG") {
         builder.parse_filters(&filters);
     }
-    for module in CAPPED {
-        builder.filter_module(module, LevelFilter::Warn);
-    }
     builder.format(move |out, record| {
+        // Not by a filter of the crate's name, which `RUST_LOG=ureq::unversioned=trace` would overrule.
+        if record.level() > Level::Warn && is_capped(record.target()) {
+            return Ok(());
+        }
         if under_journald {
             return writeln!(out, "<{}>{}", priority(record.level()), record.args());
         }
         writeln!(out, "{} {:5} {}", SystemClock.now_text(), record.level(), record.args())
     });
     let _ = builder.try_init();
+}
+
+fn is_capped(target: &str) -> bool {
+    CAPPED.contains(&target.split("::").next().unwrap_or_default())
 }
 
 /// The syslog priority of a level, as sd-daemon(3) reads it.

@@ -9,10 +9,11 @@ use crate::catalogue::HttpCatalogue;
 use crate::cli::{HarvestSettings, Keep};
 use crate::clock::SystemClock;
 use crate::csw::OutputSchema;
+use crate::csw::user_filter::UserFilter;
 use crate::dialect::Clock;
 use crate::error::Error;
 use crate::exit::ExitStatus;
-use crate::http::{Courier, Credentials, HttpSettings, Proxies, Roots, UreqTransport};
+use crate::http::{Courier, HttpSettings, Proxies, UreqTransport};
 use crate::lock::{Lock, LockError};
 use crate::negotiate::Pinned;
 use crate::report::{Counters, Outcome, Summary};
@@ -44,6 +45,8 @@ pub fn not_run(source: &str, error: Error) -> (Summary, Option<Error>) {
 }
 
 fn attempt(settings: &HarvestSettings, stop: &Stop) -> Result<Ending, Error> {
+    // The proxies of the environment are looked at here, before anything is touched.
+    let transport = UreqTransport::new(http_settings(settings)).map_err(|error| Error::Config(error.to_string()))?;
     let mut time = SystemClock;
     let _lock = Lock::acquire(&settings.lock, settings.lock_wait, &mut time, stop)?;
     let mode = match settings.keep {
@@ -51,11 +54,11 @@ fn attempt(settings: &HarvestSettings, stop: &Stop) -> Result<Ending, Error> {
         Keep::DryRun => Mode::DryRun,
     };
     let mut store = Store::open(&settings.db, mode)?;
-    let transport = UreqTransport::new(http_settings(settings)).map_err(|error| Error::Config(error.to_string()))?;
     let courier =
         Courier::new(Box::new(transport)).map_err(|error| Error::Internal(format!("no thread to fetch with: {error}")))?;
     let policy = RetryPolicy { retries: settings.retries, wait_first: WAIT_FIRST, wait_max: settings.retry_wait_max };
-    let mut catalogue = HttpCatalogue::new(courier, policy, settings.delay, settings.schema.clone(), stop.clone());
+    let mut catalogue = HttpCatalogue::new(courier, policy, settings.delay, settings.schema.clone(), stop.clone())
+        .filtered_by(settings.user_filter.clone());
     Ok(harvest(&mut store, &mut catalogue, &job(settings), &mut time, stop)?)
 }
 
@@ -65,9 +68,9 @@ fn http_settings(settings: &HarvestSettings) -> HttpSettings {
         body_bytes_max: settings.body_bytes_max,
         redirects_max: REDIRECTS_MAX,
         user_agent: concat!("csw-harvester/", env!("CARGO_PKG_VERSION")).to_owned(),
-        credentials: settings.user.clone().map(|(user, password)| Credentials::Basic { user, password }),
-        headers: Vec::new(),
-        roots: Roots::System,
+        credentials: settings.access.credentials.clone(),
+        headers: settings.access.headers.clone(),
+        roots: settings.access.roots.clone(),
         proxies: Proxies::from_lookup(|name| std::env::var(name).ok()),
     }
 }
@@ -92,6 +95,7 @@ fn job(settings: &HarvestSettings) -> Job {
 }
 
 /// Of what the records are read with. What is not pinned leaves no line, so that an option that is never used changes no fingerprint.
+/// Credentials are no part of it.
 fn fingerprint(settings: &HarvestSettings) -> String {
     let mut lines = vec![settings.url.as_str(), &settings.schema.0, settings.property.as_deref().unwrap_or_default()];
     if let Some(version) = settings.version {
@@ -100,6 +104,8 @@ fn fingerprint(settings: &HarvestSettings) -> String {
     if let Some(binding) = settings.binding {
         lines.extend(["method", binding.as_str()]);
     }
+    let filter = settings.user_filter.as_ref().map(UserFilter::fingerprint);
+    lines.extend(filter.as_deref());
     lines.join("\n")
 }
 

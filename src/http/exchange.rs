@@ -16,7 +16,7 @@ use ureq::{Agent, Body};
 use super::address::{Address, Scheme};
 use super::date::{http_date, retry_after_s};
 use super::failure::{self, Limits, Stage};
-use super::settings::{HttpSettings, Roots, SettingsError, certificates, private_headers, usable_proxy};
+use super::settings::{HttpSettings, Roots, SettingsError, certificates, check_settings, private_headers, usable_proxy};
 use super::{Method, Proxies, Request, Response, Transport, TransportError, escape_outside_text, without_credentials};
 
 const TOTAL_PER_TIMEOUT: u32 = 10;
@@ -67,10 +67,7 @@ impl UreqTransport {
     /// # Errors
     /// See [`SettingsError`].
     pub fn new(settings: HttpSettings) -> Result<Self, SettingsError> {
-        for proxy in settings.proxies.urls() {
-            usable_proxy(proxy)?;
-        }
-        HeaderValue::from_str(&settings.user_agent).map_err(|_| SettingsError::Header("User-Agent".to_owned()))?;
+        check_settings(&settings)?;
         let given_roots = match &settings.roots {
             Roots::System => None,
             Roots::SystemAnd(texts) => Some(certificates(texts)?),
@@ -96,7 +93,7 @@ impl UreqTransport {
         };
         let other = if self.trust == Trust::Given { Trust::System } else { Trust::Given };
         match self.open_trusting(other, hop, request) {
-            Err(TransportError::Tls(second)) if second != first => Err(TransportError::Tls(format!("{first}; {second}"))),
+            Err(TransportError::Tls(second)) => Err(TransportError::Tls(failure::both_reasons(first, second))),
             Ok(answer) => {
                 self.trust = other;
                 Ok(answer)

@@ -13,6 +13,8 @@ use super::TransportError;
 use super::text::escape_outside_text;
 
 const DETAIL_CHARS_MAX: usize = 200;
+/// As rustls calls a certificate that no trusted root vouches for.
+const UNKNOWN_ISSUER: &str = "UnknownIssuer";
 
 /// What the settings allow, for the messages.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +50,9 @@ pub(super) fn meaning(error: &Error, stage: Stage, limits: &Limits) -> Transport
         Error::Decompress(_, io) => TransportError::Decompress(escape_outside_text(&io.to_string(), DETAIL_CHARS_MAX)),
         Error::BodyExceedsLimit(_) => TransportError::TooLarge { body_bytes_max: limits.body_bytes_max },
         Error::ConnectProxyFailed(text) => {
-            TransportError::Proxy { status: proxy_status(text), detail: escape_outside_text(text, DETAIL_CHARS_MAX) }
+            let status = proxy_status(text);
+            let detail = status.map_or_else(|| escape_outside_text(text, DETAIL_CHARS_MAX), proxy_detail);
+            TransportError::Proxy { status, detail }
         }
         Error::InvalidProxyUrl => TransportError::Proxy { status: None, detail: detail() },
         Error::BadUri(_) | Error::Http(_) | Error::RequireHttpsOnly(_) => {
@@ -70,7 +74,7 @@ fn io_meaning(io: &std::io::Error, stage: Stage) -> TransportError {
         | ErrorKind::NetworkDown
         | ErrorKind::AddrNotAvailable
         | ErrorKind::PermissionDenied => TransportError::Connect(detail),
-        ErrorKind::InvalidData if stage == Stage::Header => TransportError::Tls(detail),
+        ErrorKind::InvalidData if stage == Stage::Header => TransportError::Tls(certificate_text(detail)),
         ErrorKind::InvalidInput | ErrorKind::Unsupported if stage == Stage::Header => TransportError::Url(detail),
         ErrorKind::TimedOut | ErrorKind::WouldBlock => TransportError::Timeout(detail),
         // The kind of a failed lookup cannot be named; the text chooses only between two words for what is tried again either way.
@@ -97,6 +101,31 @@ fn timeout_text(which: Timeout, limits: &Limits) -> String {
 fn proxy_status(text: &str) -> Option<u16> {
     let (_, status) = text.split_once("responded ")?;
     status.split('/').next()?.trim().parse().ok()
+}
+
+/// tinyproxy says 401 where it means 407.
+fn proxy_detail(status: u16) -> String {
+    match status {
+        401 | 407 => format!("HTTP {status}: it wants a user name and a password"),
+        403 => format!("HTTP {status}: it forbids this"),
+        _ => format!("HTTP {status}"),
+    }
+}
+
+/// rustls's word for the commonest case says little to those who have not met it.
+fn certificate_text(detail: String) -> String {
+    match detail.ends_with(UNKNOWN_ISSUER) {
+        true => format!("the certificate comes from no authority that is trusted here ({UNKNOWN_ISSUER})"),
+        false => detail,
+    }
+}
+
+/// Of two reasons why a certificate is not trusted, by the given roots and by the system's, the one that says more.
+pub(super) fn both_reasons(first: String, second: String) -> String {
+    if first == second || second.contains(UNKNOWN_ISSUER) {
+        return first;
+    }
+    if first.contains(UNKNOWN_ISSUER) { second } else { format!("{first}; {second}") }
 }
 
 #[cfg(test)]
@@ -148,8 +177,23 @@ mod tests {
     fn the_status_of_a_proxy_is_found() {
         let refused = of(Error::ConnectProxyFailed("proxy server responded 407/407".to_owned()));
         assert!(refused.denied() && !refused.transient());
+        assert_eq!(refused.to_string(), "the proxy refused: HTTP 407: it wants a user name and a password");
         let silent = of(Error::ConnectProxyFailed("proxy server did not respond".to_owned()));
         assert!(!silent.denied() && silent.transient());
+    }
+
+    #[test]
+    fn of_two_reasons_against_a_certificate_the_one_that_says_more_is_told() {
+        let t = str::to_owned;
+        let unknown = match of_io(ErrorKind::InvalidData, "invalid peer certificate: UnknownIssuer") {
+            TransportError::Tls(text) => text,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(unknown, "the certificate comes from no authority that is trusted here (UnknownIssuer)");
+        assert_eq!(both_reasons(unknown.clone(), unknown.clone()), unknown);
+        assert_eq!(both_reasons(unknown.clone(), t("expired")), "expired");
+        assert_eq!(both_reasons(t("expired"), unknown), "expired");
+        assert_eq!(both_reasons(t("a"), t("b")), "a; b");
     }
 
     #[test]

@@ -98,6 +98,21 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
+/// Checks everything that can be checked without a connection.
+///
+/// # Errors
+/// See [`SettingsError`].
+pub fn check_settings(settings: &HttpSettings) -> Result<(), SettingsError> {
+    for proxy in settings.proxies.urls() {
+        usable_proxy(proxy)?;
+    }
+    HeaderValue::from_str(&settings.user_agent).map_err(|_| SettingsError::Header("User-Agent".to_owned()))?;
+    if let Roots::SystemAnd(texts) = &settings.roots {
+        certificates(texts)?;
+    }
+    private_headers(settings).map(drop)
+}
+
 /// ureq would ignore what it cannot use; a connection past the proxy that was asked for is worse than none.
 pub(super) fn usable_proxy(url: &str) -> Result<Proxy, SettingsError> {
     let unusable =

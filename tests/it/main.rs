@@ -10,6 +10,7 @@
     reason = "all of this is test code, where a panic is a failed test"
 )]
 
+mod access;
 mod cases;
 mod command;
 mod crash;
