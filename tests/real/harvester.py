@@ -43,11 +43,11 @@ class Tick:
         )
 
 
-def tick(url, *options, folder):
-    """Runs `harvest URL --json OPTIONS` in `folder`, for at most TICK_SECONDS_MAX."""
+def tick(url, *options, folder, environment=None):
+    """Runs `harvest URL --json OPTIONS` in `folder`, for at most TICK_SECONDS_MAX. `environment` is added to what a process needs."""
     command = [os.environ["HARVESTER"], "harvest", url, "--json", *map(str, options)]
-    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    environment["RUST_LOG"] = "info"
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environment = {**kept, "RUST_LOG": "info", **(environment or {})}
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     try:
         done = subprocess.run(
