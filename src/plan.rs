@@ -920,7 +920,7 @@ impl Plan {
     fn may_be_pinned(&self) -> bool {
         let cheap = self.keys != Keys::Never && (self.follows_stamps() || (self.order.clock.is_none() && !self.clock_asked));
         let (least, round) = if cheap { (1_000, 1_000) } else { (10_000, 5_000) };
-        let pinned = |matched: u64| matched >= least && matched % round == 0 && self.list.boundary >= matched;
+        let pinned = |matched: u64| matched >= least && matched.is_multiple_of(round) && self.list.boundary >= matched;
         !self.ceiling_tried && !self.evidence.short && self.list.matched_last.is_some_and(pinned)
     }
 
