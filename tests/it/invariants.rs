@@ -2,6 +2,14 @@
 //!
 //! Each answers with what is wrong instead of failing, so that a deliberate break can show that it is noticed (`proof/breaks.rs`).
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of this is test code, where a panic is a failed test"
+)]
+
 use std::collections::BTreeMap;
 
 use csw_harvester::error::Error;

@@ -2,6 +2,14 @@
 //!
 //! What is proved with it stands in `simulation.rs` and `proof.rs`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of this is test code, where a panic is a failed test"
+)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use csw_harvester::catalogue::{Answer, Catalogue, Failure, FailureKind, Patience, Traffic};

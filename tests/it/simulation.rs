@@ -5,6 +5,14 @@
 //!
 //! `CSW_HARVESTER_HISTORIES` sets how many (12,000), `CSW_HARVESTER_SEED` where they begin: a failure prints the seed that repeats it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of this is test code, where a panic is a failed test"
+)]
+
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, resume_unwind};
 
