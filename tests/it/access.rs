@@ -75,7 +75,8 @@ fn a_user_and_a_password_from_a_file_are_sent_at_once() {
     let outcome = harness
         .harvest(&server.url(), &["--user", "me", "--password-file", password.to_str().unwrap(), "--json"])
         .expect_code(0)
-        .expect_json("new", "12");
+        .expect_json("new", "12")
+        .expect("nothing of the crates that see the password", |outcome| !outcome.stderr.contains("TcpStream"));
 
     let wanted = format!("Basic {BASIC}");
     assert!(server.requests().iter().all(|entry| entry.header("authorization") == Some(wanted.as_str())));
