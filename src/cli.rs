@@ -65,15 +65,15 @@ struct TypedHarvest {
     /// queryable to filter and sort on (default: found out)
     #[argh(option)]
     property: Option<String>,
+    /// records a page, made smaller when the catalogue cannot serve it (default: 100)
+    #[argh(option, default = "String::from(\"100\")")]
+    page_size: String,
     /// CSW version: auto, 2.0.2 or 3.0.0 (default: auto)
     #[argh(option, default = "String::from(\"auto\")")]
     csw_version: String,
     /// how GetRecords is sent: auto, post or get (default: auto)
     #[argh(option, default = "String::from(\"auto\")")]
     method: String,
-    /// records a page, made smaller when the catalogue cannot serve it (default: 100)
-    #[argh(option, default = "String::from(\"100\")")]
-    page_size: String,
     /// start after this time in this run; the stored watermark never moves back because of it (default: the watermark)
     #[argh(option)]
     since: Option<String>,

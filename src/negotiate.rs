@@ -119,14 +119,14 @@ pub fn negotiate(catalogue: &mut dyn Catalogue, base: &str, pinned: &Pinned) -> 
 /// # Errors
 /// The most telling of the failures.
 fn find_way(talk: &mut Talk<'_>, ways: &mut Ways, pinned: &Pinned) -> Result<(Dialect, Answer), Failure> {
-    let mut worst: Option<Failure> = None;
+    let mut refused: Option<Failure> = None;
     while let Some(way) = ways.next() {
         let dialect = in_way(&way);
-        let failure = match try_way(talk, &dialect, if worst.is_none() { Rank::First } else { Rank::Other }) {
+        let failure = match try_way(talk, &dialect, if refused.is_none() { Rank::First } else { Rank::Other }) {
             Ok(answer) => return with_records(talk, dialect, answer, pinned),
             Err(failure) => failure,
         };
-        if worst.is_none() && !may_be_the_way(failure.kind) {
+        if refused.is_none() && !may_be_the_way(failure.kind) {
             return Err(failure);
         }
         if matches!(failure.kind, FailureKind::Stopped(_) | FailureKind::Fault) {
@@ -137,7 +137,7 @@ fn find_way(talk: &mut Talk<'_>, ways: &mut Ways, pinned: &Pinned) -> Result<(Di
         if failure.refuses_schema() && asks_for_iso(pinned) && way.type_name == TypeName::Record {
             ways.prefer(Way { type_name: TypeName::Metadata, ..way });
         }
-        worst = Some(match worst {
+        refused = Some(match refused {
             Some(held) if telling(&held) >= telling(&failure) => held,
             _ => failure,
         });
@@ -145,7 +145,7 @@ fn find_way(talk: &mut Talk<'_>, ways: &mut Ways, pinned: &Pinned) -> Result<(Di
             break;
         }
     }
-    Err(worst.unwrap_or_else(|| Failure::new(FailureKind::Fault, "there was no way to try")))
+    Err(refused.unwrap_or_else(|| Failure::new(FailureKind::Fault, "there was no way to try")))
 }
 fn in_way(way: &Way) -> Dialect {
     Dialect { version: way.version, binding: way.binding, type_name: way.type_name, ..Dialect::untried(way.endpoint.clone()) }

@@ -28,7 +28,8 @@ pub const fn reference(version: Version) -> &'static str {
 /// The `Filter` that keeps the records of `window` by `property`; empty where the window has no edge.
 ///
 /// `declarations` stands within the start tag, with a blank before it: empty where the surrounding document declares the prefix of the
-/// filter and that of the property. There are no blanks around literals: pycsw compares texts, and a leading blank sorts before every stamp.
+/// filter and that of the property. There are no blanks around literals: pycsw compares texts, and a leading blank sorts before every
+/// stamp.
 #[must_use]
 pub fn comparison(window: &Window, property: &str, version: Version, declarations: &str) -> String {
     let operator = |name: &str, literal: &str| operator(version, name, property, literal);

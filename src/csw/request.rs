@@ -1,7 +1,8 @@
 //! Requests as text: body or url of a GetRecords, the url of a GetCapabilities, and the url that a user typed made clean.
 //!
-//! CSW 2.0.2 (OGC 07-006r1) and 3.0.0 (OGC 12-176r7), in the order and with the attributes that their schemas ask for: pycsw validates. Which phrasing a
-//! catalogue understands is for `dialect.rs` to find out, and sending is for `http.rs`. Nothing in here shows a password.
+//! CSW 2.0.2 (OGC 07-006r1) and 3.0.0 (OGC 12-176r7), in the order and with the attributes that their schemas ask for: pycsw
+//! validates. Which phrasing a catalogue understands is for `dialect.rs` to find out, and sending is for `http.rs`. Nothing in here
+//! shows a password.
 
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;

@@ -348,6 +348,8 @@ pub(crate) struct Quirks {
     pub(crate) kvp_filters: KvpFilters,
     /// Type names that are refused, by local name.
     pub(crate) type_names_refused: Vec<&'static str>,
+    /// Type names under which there is nothing, by local name: records of another kind are kept apart (GeoServer).
+    pub(crate) type_names_empty: Vec<&'static str>,
     pub(crate) validation: Validation,
     /// Status of exception reports.
     pub(crate) exception_status: u16,
@@ -393,6 +395,7 @@ impl Default for Quirks {
             versions: Versions::Only202,
             kvp_filters: KvpFilters::Right,
             type_names_refused: Vec::new(),
+            type_names_empty: Vec::new(),
             validation: Validation::Strict,
             exception_status: 200,
             property_locator: "PropertyName",

@@ -199,6 +199,7 @@ fn get_records(root: &Element, tongue: Tongue, quirks: &Quirks) -> Result<ModelR
     if let Some(sort) = query.children.iter().find(|child| child.is(tongue.filter, "SortBy")) {
         set_sort(&mut request, sort, tongue);
     }
+    hide_others(&mut request, query.attribute("typeNames"), quirks);
     Ok(request)
 }
 
@@ -235,6 +236,14 @@ fn check_order(query: &Element, tongue: Tongue, quirks: &Quirks) -> Result<(), R
         return Err(invalid(quirks, "The attribute 'version' of Constraint is required but missing"));
     }
     Ok(())
+}
+
+// No condition of none holds.
+fn hide_others(request: &mut ModelRequest, type_names: Option<&str>, quirks: &Quirks) {
+    let local = type_names.and_then(|names| names.rsplit(':').next()).unwrap_or_default();
+    if quirks.type_names_empty.contains(&local) {
+        request.also = Some(Condition::Any(Vec::new()));
+    }
 }
 
 // deegree looks property names up by namespace, so that each prefix in one must be declared.
@@ -401,6 +410,7 @@ fn get_records_kvp<'a>(of: &impl Fn(&str) -> Option<&'a str>, tongue: Tongue, qu
         };
         set_conditions(&mut request, conditions);
     }
+    hide_others(&mut request, of("typenames"), quirks);
     if let Some(sort) = of("sortby") {
         let mut keys = sort.split(',');
         let (name, descending) = sort_key(quirks, keys.next().unwrap_or_default())?;

@@ -2,7 +2,7 @@
 
 use crate::support::canned::{dc, dc_of, env, exc, iso};
 use crate::support::model::{Catalogue, Compare, Condition, ElementSet, ModelRecord, ModelRequest, Operator};
-use crate::support::quirks::{Bindings, CSW, GMD, Quirks, Validation};
+use crate::support::quirks::{Bindings, CSW, GMD, Quirks, Validation, Versions};
 use crate::support::requests::{Operation, from_body, from_target};
 use crate::support::stamps::day;
 use crate::support::tree::{Element, parse};
@@ -231,4 +231,45 @@ fn capabilities_name_queryables_addresses_and_schemas() {
     let soap = text(&CapabilitiesFace::SoapFirst("http://h/soap".to_owned()), &quirks);
     assert!(soap.find("http://h/soap").unwrap() < soap.rfind("<ows:Value>XML").unwrap());
     assert!(text(&CapabilitiesFace::Address("${SITE_URL}/csw".to_owned()), &quirks).contains("${SITE_URL}/csw"));
+}
+
+fn body_300(query: &str) -> String {
+    format!(
+        "<csw30:GetRecords xmlns:csw30=\"http://www.opengis.net/cat/csw/3.0\" xmlns:fes=\"http://www.opengis.net/fes/2.0\" \
+         xmlns:dct=\"http://purl.org/dc/terms/\" service=\"CSW\" version=\"3.0.0\" {query}</csw30:Query></csw30:GetRecords>"
+    )
+}
+
+#[test]
+fn a_request_of_version_3_is_read_where_that_is_spoken() {
+    let speaking = |versions: Versions| Quirks { versions, ..Quirks::default() };
+    let body = body_300(
+        "maxRecords=\"0\"><csw30:Query typeNames=\"csw30:Record\"><csw30:ElementSetName>full</csw30:ElementSetName>\
+         <csw30:Constraint version=\"1.1.0\"><fes:Filter><fes:PropertyIsGreaterThan><fes:ValueReference>dct:modified\
+         </fes:ValueReference><fes:Literal>2024</fes:Literal></fes:PropertyIsGreaterThan></fes:Filter></csw30:Constraint>",
+    );
+
+    let expected = ModelRequest { version: "3.0.0", ..ModelRequest::page(1, 0).after("dct:modified", "2024").counting() };
+    assert_eq!(from_body(&body, &speaking(Versions::Both)), Ok(Operation::GetRecords(expected)));
+
+    assert!(from_body(&body, &speaking(Versions::Only202)).is_err());
+    // pycsw looks for the older namespace anywhere in the body.
+    let mixed = body.replace("xmlns:dct", "xmlns:csw=\"http://www.opengis.net/cat/csw/2.0.2\" xmlns:dct");
+    assert!(from_body(&mixed, &speaking(Versions::Both)).is_err());
+    let with_result_type = body.replace("maxRecords", "resultType=\"hits\" maxRecords");
+    assert!(from_body(&with_result_type, &speaking(Versions::Both)).is_err());
+}
+
+#[test]
+fn whoever_names_no_version_is_answered_in_the_newest() {
+    let quirks = Quirks { versions: Versions::Both, ..Quirks::default() };
+    let version = |query: &str| match from_target(&format!("/csw?service=CSW&request=GetRecords&typeNames=Record&{query}"), &quirks)
+    {
+        Ok(Operation::GetRecords(request)) => request.version,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(version("maxRecords=1"), "3.0.0");
+    assert_eq!(version("version=2.0.2"), "2.0.2");
+    assert_eq!(version("version=3.0.0"), "3.0.0");
+    assert_eq!(version("version=3.0.0&acceptversions=2.0.2,3.0.0"), "2.0.2");
 }
