@@ -188,6 +188,13 @@ impl Harvest<'_> {
             dialect.sort.as_deref().unwrap_or("nothing")
         );
         if !dialect.is_provisional() {
+            let spoken = state.dialect.version.as_deref().and_then(Version::named);
+            if spoken.is_some_and(|spoken| spoken != dialect.version) {
+                // Each version has a csw:Record of its own: one source does not hold both.
+                log::info!("{} is spoken with in another version now: everything is read again", self.job.source);
+                self.store.adopt(&self.job.source, &self.job.fingerprint)?;
+                *state = SourceState { watermark: state.watermark.clone(), full_due: true, ..SourceState::default() };
+            }
             state.dialect = stored(&dialect);
             self.store.save_dialect(&self.job.source, &state.dialect)?;
         }
