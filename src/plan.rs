@@ -577,7 +577,7 @@ impl Plan {
 
     fn requests_max(&self) -> u64 {
         let step = u64::from(self.cap.unwrap_or(self.size_max).min(self.size_max).max(1));
-        1_000 + 16 * u64::from(PASSES_MAX) * (self.matched_most / step + 1)
+        (16 * u64::from(PASSES_MAX)).saturating_mul((self.matched_most / step).saturating_add(1)).saturating_add(1_000)
     }
 
     fn overlap(&self) -> u64 {
@@ -830,7 +830,7 @@ impl Plan {
         let allowance = u64::from(CHASE_PAGES_MAX) * u64::from(self.size_max);
         let overgrown = self.list.landing.is_none()
             && self.matched_is_total()
-            && self.list.matched_first.is_some_and(|first| self.list.boundary > first.saturating_mul(2) + allowance);
+            && self.list.matched_first.is_some_and(|first| self.list.boundary > first.saturating_mul(2).saturating_add(allowance));
         // What follows may be older than the run: nothing shows that the next one would read it.
         self.evidence.short |= overgrown;
         self.chase >= CHASE_PAGES_MAX || overgrown

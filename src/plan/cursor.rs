@@ -3,7 +3,7 @@
 //! Lines of `name value`, values escaped so that any identifier fits. A text that this version did not write decodes to nothing, and the
 //! window is read from its beginning: that loses time, never records.
 
-use super::{Keys, List, Order, Part, Plan, State};
+use super::{Keys, List, Order, PASSES_MAX, Part, Plan, State};
 use crate::csw::{Lower, Window};
 use crate::timestamp::{Micros, Shapes};
 
@@ -11,6 +11,10 @@ use crate::timestamp::{Micros, Shapes};
 const FORMAT: &str = "cursor 1";
 /// Lines read at most: parts and anchors are bounded far below.
 const LINES_MAX: usize = 20_000;
+/// No list is as long, and no sum of positions within it too large to be counted.
+const POSITION_MAX: u64 = 1 << 48;
+/// The years 0001 to 9999, which is all that a stamp can name.
+const INSTANTS: std::ops::RangeInclusive<Micros> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
 impl Plan {
     /// The state after the pages handed in so far, for [`Plan::resume`].
@@ -79,13 +83,13 @@ impl Plan {
         match name {
             "window" => read_edge(window, value)?,
             "list" => read_edge(&mut self.list.window, value)?,
-            "started" => self.order.started = value.parse().ok()?,
-            "boundary" => self.list.boundary = value.parse().ok()?,
-            "step_back" => self.list.step_back = value.parse().ok()?,
-            "landing" => self.list.landing = Some(value.parse().ok()?),
-            "hole" => self.list.hole = value.parse().ok()?,
-            "last" => self.list.last = Some(value.parse().ok()?),
-            "furthest" => self.list.furthest = value.parse().ok()?,
+            "started" => self.order.started = read_instant(value)?,
+            "boundary" => self.list.boundary = read_position(value)?,
+            "step_back" => self.list.step_back = read_position(value)?,
+            "landing" => self.list.landing = Some(read_position(value)?),
+            "hole" => self.list.hole = read_position(value)?,
+            "last" => self.list.last = Some(read_instant(value)?),
+            "furthest" => self.list.furthest = read_position(value)?,
             "matched_first" => self.list.matched_first = Some(value.parse().ok()?),
             "matched_last" => self.list.matched_last = Some(value.parse().ok()?),
             "matched_is_total" => self.order.matched_is_total = value == "yes",
@@ -99,11 +103,11 @@ impl Plan {
             "shapes" => self.shapes = Shapes::from_text(value),
             "ascending" => self.ascending = value == "yes",
             "ceiling" => self.ceiling = Some(value.parse().ok()?),
-            "pass" => self.pass = value.parse().ok()?,
+            "pass" => self.pass = value.parse().ok().filter(|pass| (1..=PASSES_MAX).contains(pass))?,
             "moved" => self.evidence.moved = value == "yes",
             "shrunk" => self.evidence.shrunk = value == "yes",
             "short" => self.evidence.short = value == "yes",
-            "anonymous" => self.anonymous = value.parse().ok()?,
+            "anonymous" => self.anonymous = read_position(value)?,
             "matched" => self.matched = Some(value.parse().ok()?),
             "matched_lies" => self.matched_lies = value == "yes",
             "anchor" => self.anchors.push((value.to_owned(), String::new())),
@@ -183,9 +187,17 @@ fn read_edge(window: &mut Window, value: &str) -> Option<()> {
     Some(())
 }
 
+fn read_position(value: &str) -> Option<u64> {
+    value.parse().ok().filter(|position| *position <= POSITION_MAX)
+}
+
+fn read_instant(value: &str) -> Option<Micros> {
+    value.parse().ok().filter(|at| INSTANTS.contains(at))
+}
+
 fn read_part(value: &str) -> Option<Part> {
     let (from, to) = value.split_once(' ')?;
-    let edge = |text: &str| if text == "-" { Some(None) } else { text.parse().ok().map(Some) };
+    let edge = |text: &str| if text == "-" { Some(None) } else { read_instant(text).map(Some) };
     Some(Part { from: edge(from)?, to: edge(to)? })
 }
 
