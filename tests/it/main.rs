@@ -17,6 +17,7 @@ mod crash;
 mod invariants;
 mod moving;
 mod proof;
+mod profiles;
 mod regression;
 mod simulation;
 mod support;
