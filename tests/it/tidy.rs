@@ -26,7 +26,7 @@ const LONG: [(&str, usize, &str); 2] = [
 const TOP: [&str; 7] = ["Cargo.toml", "Cargo.lock", "LICENSE", "README.md", "src", "deploy", "tests"];
 
 /// Folders that hold nothing of ours.
-const FOREIGN: [&str; 4] = ["target", ".git", ".work", "__pycache__"];
+const FOREIGN: [&str; 6] = ["target", ".git", ".work", "__pycache__", "corpus", "artifacts"];
 
 /// A file of the tree, its path from the top.
 struct Source {

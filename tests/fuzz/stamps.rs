@@ -1,0 +1,9 @@
+//! Fuzz target: a text that may be a stamp, and what follows from it.
+//!
+//! What must hold is in `bodies.rs`.
+
+#![no_main]
+
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| bodies::stamps(input));
