@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import xml.etree.ElementTree as ElementTree
 
-from records import CSW, DC, GCO, GMD
+from records import CSW, CSW_30, DC, GCO, GMD
 
 _SHOWN_MAX = 20
 # Where the record's own identifier stands, by the name of its root element.
@@ -19,6 +19,7 @@ _IDENTIFIER_PATHS = {
     f"{{{CSW}}}Record": f"{{{DC}}}identifier",
     f"{{{CSW}}}SummaryRecord": f"{{{DC}}}identifier",
     f"{{{CSW}}}BriefRecord": f"{{{DC}}}identifier",
+    f"{{{CSW_30}}}Record": f"{{{DC}}}identifier",
     f"{{{GMD}}}MD_Metadata": f"{{{GMD}}}fileIdentifier/{{{GCO}}}CharacterString",
 }
 

@@ -10,6 +10,7 @@ import re
 from xml.sax.saxutils import escape
 
 CSW = "http://www.opengis.net/cat/csw/2.0.2"
+CSW_30 = "http://www.opengis.net/cat/csw/3.0"
 DC = "http://purl.org/dc/elements/1.1/"
 GMD = "http://www.isotc211.org/2005/gmd"
 GCO = "http://www.isotc211.org/2005/gco"
