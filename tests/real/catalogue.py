@@ -5,6 +5,7 @@ counts the requests that it served. Left to others: what the harvester does with
 never ends a process but the one it started.
 """
 
+import collections
 import os
 import pathlib
 import re
@@ -22,7 +23,7 @@ START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 10
 REQUEST_SECONDS_MAX = 60
 
-_CONTACT = (
+CONTACT = (
     "name position address city stateorprovince postalcode country phone fax email url hours instructions role"
 ).split()
 
@@ -69,6 +70,7 @@ class Catalogue:
     """`url` is what the harvester is given, `database` the path of the catalogue's own SQLite file."""
 
     def __init__(self, folder, records, page_cap=1000):
+        self._python = self.python()
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True)
         self.database = self.folder / "catalogue.db"
@@ -80,22 +82,33 @@ class Catalogue:
         self._create(page_cap)
         self._fill(records)
 
+    @staticmethod
+    def python():
+        """The Python that has pycsw."""
+        return os.environ["REAL_PYTHON"]
+
+    def row(self, record):
+        """The columns of a record that is loaded while the catalogue is down."""
+        return record.row()
+
     def _create(self, page_cap):
-        python = os.environ["REAL_PYTHON"]
         home = subprocess.run(
-            [python, "-c", "import pycsw; print(list(pycsw.__path__)[0])"],
+            [self._python, "-c", "import pycsw; print(list(pycsw.__path__)[0])"],
             check=True, capture_output=True, text=True, timeout=START_SECONDS_MAX,
         ).stdout.strip()
         self._config.write_text(
             _CONFIG.format(
                 home=home, url=self.url, page_cap=page_cap, folder=self.folder,
-                contact="\n".join(f"contact_{name}=x" for name in _CONTACT),
+                contact="\n".join(f"contact_{name}=x" for name in CONTACT),
             ),
             encoding="utf-8",
         )
-        admin = pathlib.Path(python).parent / "pycsw-admin.py"
+        self._admin("-c", "setup_db", "-f", self._config)
+
+    def _admin(self, *arguments):
+        admin = pathlib.Path(self._python).parent / "pycsw-admin.py"
         made = subprocess.run(
-            [python, "-W", "ignore", admin, "-c", "setup_db", "-f", self._config],
+            [self._python, "-W", "ignore", admin, *arguments],
             capture_output=True, text=True, timeout=START_SECONDS_MAX,
         )
         if not self.database.exists():
@@ -104,7 +117,7 @@ class Catalogue:
     def _fill(self, records):
         with sqlite3.connect(self.database) as connection:
             for record in records:
-                row = record.row()
+                row = self.row(record)
                 names = ", ".join(row)
                 marks = ", ".join("?" * len(row))
                 connection.execute(f"INSERT INTO records ({names}) VALUES ({marks})", list(row.values()))
@@ -114,7 +127,7 @@ class Catalogue:
         descriptor = self._socket.fileno()
         with open(self.folder / "server.log", "ab") as log:
             self._process = subprocess.Popen(
-                [os.environ["REAL_PYTHON"], "-W", "ignore", HERE / "serve_pycsw.py",
+                [self._python, "-W", "ignore", HERE / "serve_pycsw.py",
                  str(descriptor), self._config, self._requests],
                 pass_fds=[descriptor], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )
@@ -150,6 +163,11 @@ class Catalogue:
     def requests_served(self):
         """How many requests were answered since the start."""
         return len(self._requests.read_text(encoding="utf-8").splitlines())
+
+    def methods(self):
+        """HTTP method -> how many requests of it were answered since the start."""
+        lines = self._requests.read_text(encoding="utf-8").splitlines()
+        return dict(collections.Counter(line.split()[0] for line in lines))
 
     def stamps(self):
         """Identifier -> modified date, read from the catalogue's own database."""
