@@ -354,6 +354,9 @@ pub fn clean_url(typed: &str) -> Result<CleanUrl, String> {
         None => ("", authority),
     };
     let url = format!("{scheme}://{}{}{}", clean_host(host_and_port, scheme)?, legal(path), vendor_query(query));
+    if url.len() > URL_BYTES_MAX {
+        return Err(format!("the url is longer than {URL_BYTES_MAX} bytes when its characters are percent-encoded"));
+    }
     Ok(CleanUrl { url, user: credentials(user_text)? })
 }
 
@@ -775,6 +778,7 @@ mod tests {
             assert!(line.contains(word) && !line.contains("secret"), "{typed}: {line}");
         }
         assert!(refused(&format!("http://c.example/{}", "a".repeat(URL_BYTES_MAX))).contains("longer"));
+        assert!(refused(&format!("http://c.example/{}", "|".repeat(URL_BYTES_MAX / 2))).contains("percent-encoded"));
     }
 
     #[test]
