@@ -162,6 +162,7 @@ pub struct HttpCatalogue {
     stop: Stop,
     schema: OutputSchema,
     user_filter: Option<UserFilter>,
+    element_set: ElementSet,
 }
 
 /// The wire: one request at a time, with the least delay between two.
@@ -174,6 +175,7 @@ struct Line {
     traffic: Traffic,
     gzip: bool,
     answered: bool,
+    clock_ahead: Option<Micros>,
 }
 
 impl HttpCatalogue {
@@ -189,14 +191,34 @@ impl HttpCatalogue {
             traffic: Traffic::default(),
             gzip: true,
             answered: false,
+            clock_ahead: None,
         };
-        HttpCatalogue { line, policy, random: Random::from_process(), stop, schema, user_filter: None }
+        HttpCatalogue {
+            line,
+            policy,
+            random: Random::from_process(),
+            stop,
+            schema,
+            user_filter: None,
+            element_set: ElementSet::Full,
+        }
     }
 
     /// The same, of which the user wants only what this filter selects.
     #[must_use]
     pub fn filtered_by(self, user_filter: Option<UserFilter>) -> Self {
         HttpCatalogue { user_filter, ..self }
+    }
+
+    /// Asks for that much of each record from now on; a harvest asks for all of it.
+    pub fn ask_for(&mut self, element_set: ElementSet) {
+        self.element_set = element_set;
+    }
+
+    /// How far the catalogue's clock (HTTP `Date`) was ahead of ours at the last answer; `None` when it did not tell.
+    #[must_use]
+    pub fn clock_ahead(&self) -> Option<Micros> {
+        self.line.clock_ahead
     }
 
     fn request(&self, dialect: &Dialect, query: &Query) -> Request {
@@ -206,7 +228,7 @@ impl HttpCatalogue {
             property: dialect.property.as_deref(),
             sort: dialect.sort.as_deref(),
             schema: &self.schema,
-            element_set: ElementSet::Full,
+            element_set: self.element_set,
             type_name: dialect.type_name,
             user_filter: self.user_filter.as_ref(),
         };
@@ -327,6 +349,7 @@ impl Line {
             Ok(Err(error)) => Err(from_transport(what, request, &error)),
             Ok(Ok(response)) => {
                 self.traffic.bytes += response.body.len() as u64;
+                self.clock_ahead = response.date.map(|date| micros_from(date) - micros_from(SystemClock.now()));
                 read(&response)
             }
         }

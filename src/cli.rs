@@ -42,8 +42,10 @@ struct Typed {
 
 #[derive(FromArgs, Debug)]
 #[argh(subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a process, and argh takes no boxes")]
 enum TypedCommand {
     Harvest(TypedHarvest),
+    Check(TypedCheck),
 }
 
 /// Run one incremental harvest of the catalogue at <url> into the store, then exit.
@@ -137,6 +139,86 @@ struct TypedHarvest {
     /// do everything but commit
     #[argh(switch)]
     dry_run: bool,
+}
+
+/// Ask the catalogue at <url> what it can do and print the verdict; nothing is written.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "check")]
+struct TypedCheck {
+    /// the catalogue's CSW address
+    #[argh(positional)]
+    url: String,
+    /// output schema: csw, iso (gmd), iso3 (mdb), or a namespace given in full (default: csw)
+    #[argh(option, default = "String::from(\"csw\")")]
+    schema: String,
+    /// queryable to filter and sort on (default: found out)
+    #[argh(option)]
+    property: Option<String>,
+    /// CSW version: auto, 2.0.2 or 3.0.0 (default: auto)
+    #[argh(option, default = "String::from(\"auto\")")]
+    csw_version: String,
+    /// how GetRecords is sent: auto, post or get (default: auto)
+    #[argh(option, default = "String::from(\"auto\")")]
+    method: String,
+    /// seconds for connecting, waiting for the first byte and silence within a body; ten times that for a whole response (default: 30)
+    #[argh(option, default = "String::from(\"30\")")]
+    timeout: String,
+    /// attempts after the first, per request (default: 5)
+    #[argh(option, default = "String::from(\"5\")")]
+    retries: String,
+    /// cap on one wait between attempts in seconds, Retry-After included (default: 60)
+    #[argh(option, default = "String::from(\"60\")")]
+    retry_max_wait: String,
+    /// least time between two requests in milliseconds (default: 0)
+    #[argh(option, default = "String::from(\"0\")")]
+    delay: String,
+    /// largest response in MiB after decompression (default: 64)
+    #[argh(option, default = "String::from(\"64\")")]
+    max_body: String,
+    /// user name for HTTP Basic, sent at once; with --password-file (default: what stands in the url)
+    #[argh(option)]
+    user: Option<String>,
+    /// file whose one line is the password (default: none)
+    #[argh(option)]
+    password_file: Option<PathBuf>,
+    /// file whose one line is a bearer token (default: none)
+    #[argh(option)]
+    token_file: Option<PathBuf>,
+    /// a further header, 'Name: value'; may be given more than once (default: none)
+    #[argh(option)]
+    header: Vec<String>,
+    /// PEM file with further trusted roots (default: the system's alone)
+    #[argh(option)]
+    ca_file: Option<PathBuf>,
+    /// print the verdict as one JSON object on one line on stdout, whatever the end
+    #[argh(switch)]
+    json: bool,
+}
+
+impl TypedCheck {
+    /// The harvest that is asked about: what stands here means the same there, and the rest is as if it had not been typed.
+    fn into_harvest(self) -> Result<TypedHarvest, Error> {
+        let plain =
+            TypedHarvest::from_args(&[PROGRAM, "harvest"], &["--", &self.url]).map_err(|exit| usage(one_line(&exit.output)))?;
+        Ok(TypedHarvest {
+            schema: self.schema,
+            property: self.property,
+            csw_version: self.csw_version,
+            method: self.method,
+            timeout: self.timeout,
+            retries: self.retries,
+            retry_max_wait: self.retry_max_wait,
+            delay: self.delay,
+            max_body: self.max_body,
+            user: self.user,
+            password_file: self.password_file,
+            token_file: self.token_file,
+            header: self.header,
+            ca_file: self.ca_file,
+            json: self.json,
+            ..plain
+        })
+    }
 }
 
 /// Whether everything is read or what changed.
@@ -233,6 +315,8 @@ pub struct HarvestSettings {
 pub enum Command {
     /// `harvest`.
     Harvest(Box<HarvestSettings>),
+    /// `check`, of what that harvest would meet.
+    Check(Box<HarvestSettings>),
     /// `--help` or `--version`: text for stdout.
     Print(String),
 }
@@ -253,6 +337,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, E
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match Typed::from_args(&[PROGRAM], &words) {
         Ok(Typed { command: TypedCommand::Harvest(typed) }) => Ok(Command::Harvest(Box::new(check_harvest(typed)?))),
+        Ok(Typed { command: TypedCommand::Check(typed) }) => Ok(Command::Check(Box::new(check_harvest(typed.into_harvest()?)?))),
         Err(exit) if exit.status.is_ok() => Ok(Command::Print(exit.output)),
         Err(exit) => Err(usage(one_line(&exit.output))),
     }
@@ -381,7 +466,7 @@ mod tests {
 
     fn harvest(words: &[&str]) -> Result<HarvestSettings, Error> {
         match parse(words.iter().map(OsString::from))? {
-            Command::Harvest(settings) => Ok(*settings),
+            Command::Harvest(settings) | Command::Check(settings) => Ok(*settings),
             Command::Print(text) => Err(Error::Internal(text)),
         }
     }
@@ -395,6 +480,16 @@ mod tests {
         assert_eq!((settings.timeout, settings.retry_wait_max), (Duration::from_secs(30), Duration::from_secs(60)));
         assert_eq!(settings.settle, 60 * SECOND);
         assert_eq!(settings.db, PathBuf::from("harvest_state.db"));
+    }
+
+    #[test]
+    fn check_takes_the_options_of_the_connection_and_has_the_defaults_of_harvest() {
+        let url = "http://a/csw";
+        assert_eq!(format!("{:?}", harvest(&["check", url]).unwrap()), format!("{:?}", harvest(&["harvest", url]).unwrap()));
+        let options = ["--schema", "iso", "--property", "x:M", "--timeout", "3", "--retries", "1", "--retry-max-wait", "2"];
+        let more = ["--delay", "7", "--max-body", "9", "--json", "--csw-version", "3.0.0", "--method", "get", "--header", "X-A: b"];
+        let [check, harvested] = ["check", "harvest"].map(|command| [&[command, url][..], &options, &more].concat());
+        assert_eq!(format!("{:?}", harvest(&check).unwrap()), format!("{:?}", harvest(&harvested).unwrap()));
     }
 
     #[test]
@@ -438,6 +533,10 @@ mod tests {
             &["harvest", "http://me:hunter2@a/csw", "--user", "me", "--password-file", "/no/such"],
             &["harvest", "http://a/csw", "--header", "hunter2"],
             &["harvest", "http://a/csw", "--cql", "a = 1)"],
+            &["check"],
+            &["check", "nonsense"],
+            &["check", "http://a/csw", "--timeout", "0"],
+            &["check", "http://a/csw", "--db", "x.db"],
             &["sow", "http://a/csw"],
         ];
         for words in bad {

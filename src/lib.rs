@@ -21,6 +21,8 @@ pub mod cli;
 
 pub mod harvest;
 
+pub mod check;
+
 pub mod negotiate;
 
 pub mod catalogue;

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::panic::catch_unwind;
 use std::process::ExitCode;
 
+use csw_harvester::check::{self, Verdict};
 use csw_harvester::cli::{self, Command, HarvestSettings, Output};
 use csw_harvester::error::Error;
 use csw_harvester::exit::ExitStatus;
@@ -24,9 +25,13 @@ fn run() -> ExitStatus {
     match cli::parse(arguments.iter().cloned()) {
         Ok(Command::Print(text)) => print(&text),
         Ok(Command::Harvest(settings)) => harvest(&settings),
+        Ok(Command::Check(settings)) => check(&settings),
         Err(error) => {
             let output = if arguments.iter().any(|argument| argument == "--json") { Output::Json } else { Output::Quiet };
-            end(command::not_run("", error), output)
+            match arguments.first() {
+                Some(word) if word == "check" => end_check(&check::not_run(error), output),
+                _ => end(command::not_run("", error), output),
+            }
         }
     }
 }
@@ -38,6 +43,28 @@ fn harvest(settings: &HarvestSettings) -> ExitStatus {
     });
     let panicked = || command::not_run(&settings.source, Error::Internal("it panicked, as told above".to_owned()));
     end(ending.unwrap_or_else(|_| panicked()), settings.output)
+}
+
+fn check(settings: &HarvestSettings) -> ExitStatus {
+    let verdict = catch_unwind(|| match Stop::on_signals() {
+        Ok(stop) => check::run(settings, &stop),
+        Err(error) => check::not_run(Error::Internal(format!("signals cannot be caught: {error}"))),
+    });
+    let panicked = || check::not_run(Error::Internal("it panicked, as told above".to_owned()));
+    end_check(&verdict.unwrap_or_else(|_| panicked()), settings.output)
+}
+
+/// The verdict as it is wanted; of a usage error only the log tells, unless JSON is wanted.
+fn end_check(verdict: &Verdict, output: Output) -> ExitStatus {
+    if let Some(error) = &verdict.error {
+        tell(error);
+    }
+    let printed = match output {
+        Output::Json => print(&format!("{}\n", verdict.json())),
+        Output::Quiet if verdict.status() == ExitStatus::Usage => ExitStatus::Ok,
+        Output::Quiet => print(&verdict.text()),
+    };
+    if printed == ExitStatus::Ok { verdict.status() } else { printed }
 }
 
 /// The last log line, and the summary if it is wanted, whatever the end.

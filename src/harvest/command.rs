@@ -46,7 +46,7 @@ pub fn not_run(source: &str, error: Error) -> (Summary, Option<Error>) {
 
 fn attempt(settings: &HarvestSettings, stop: &Stop) -> Result<Ending, Error> {
     // The proxies of the environment are looked at here, before anything is touched.
-    let transport = UreqTransport::new(http_settings(settings)).map_err(|error| Error::Config(error.to_string()))?;
+    let transport = transport(settings)?;
     let mut time = SystemClock;
     let _lock = Lock::acquire(&settings.lock, settings.lock_wait, &mut time, stop)?;
     let mode = match settings.keep {
@@ -54,12 +54,28 @@ fn attempt(settings: &HarvestSettings, stop: &Stop) -> Result<Ending, Error> {
         Keep::DryRun => Mode::DryRun,
     };
     let mut store = Store::open(&settings.db, mode)?;
+    let mut catalogue = connect(transport, settings, stop)?;
+    Ok(harvest(&mut store, &mut catalogue, &job(settings), &mut time, stop)?)
+}
+
+/// The way to the catalogue. Nothing is touched or sent yet.
+///
+/// # Errors
+/// What was given for the connection, or stands in the environment for it, cannot be used.
+pub(crate) fn transport(settings: &HarvestSettings) -> Result<UreqTransport, Error> {
+    UreqTransport::new(http_settings(settings)).map_err(|error| Error::Config(error.to_string()))
+}
+
+/// The catalogue, ready to be asked.
+///
+/// # Errors
+/// No thread to fetch with.
+pub(crate) fn connect(transport: UreqTransport, settings: &HarvestSettings, stop: &Stop) -> Result<HttpCatalogue, Error> {
     let courier =
         Courier::new(Box::new(transport)).map_err(|error| Error::Internal(format!("no thread to fetch with: {error}")))?;
     let policy = RetryPolicy { retries: settings.retries, wait_first: WAIT_FIRST, wait_max: settings.retry_wait_max };
-    let mut catalogue = HttpCatalogue::new(courier, policy, settings.delay, settings.schema.clone(), stop.clone())
-        .filtered_by(settings.user_filter.clone());
-    Ok(harvest(&mut store, &mut catalogue, &job(settings), &mut time, stop)?)
+    let catalogue = HttpCatalogue::new(courier, policy, settings.delay, settings.schema.clone(), stop.clone());
+    Ok(catalogue.filtered_by(settings.user_filter.clone()))
 }
 
 fn http_settings(settings: &HarvestSettings) -> HttpSettings {
@@ -75,7 +91,8 @@ fn http_settings(settings: &HarvestSettings) -> HttpSettings {
     }
 }
 
-fn job(settings: &HarvestSettings) -> Job {
+/// What is to be harvested.
+pub(crate) fn job(settings: &HarvestSettings) -> Job {
     Job {
         source: settings.source.clone(),
         base: settings.url.clone(),

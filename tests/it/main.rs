@@ -12,6 +12,7 @@
 
 mod access;
 mod cases;
+mod check;
 mod command;
 mod crash;
 mod invariants;

@@ -153,11 +153,13 @@ fn the_exit_codes_of_the_readme_are_those_of_the_program() {
 
 #[test]
 fn the_options_of_the_readme_are_those_of_the_help() {
-    let help = Harness::new().run(&["harvest", "--help"]).expect_code(0);
-    let told = tables::options_of_table(&tables::rows_below(&read("README.md"), "## Options"));
-    let real = tables::options_of_help(&help.stdout);
-    assert!(real.len() > 10, "the help was not understood:\n{}", help.stdout);
-    assert_eq!(told, real);
+    for (command, heading, least) in [("harvest", "## Options", 10), ("check", "## Options of check", 5)] {
+        let help = Harness::new().run(&[command, "--help"]).expect_code(0);
+        let told = tables::options_of_table(&tables::rows_below(&read("README.md"), heading));
+        let real = tables::options_of_help(&help.stdout);
+        assert!(real.len() > least, "the help was not understood:\n{}", help.stdout);
+        assert_eq!(told, real, "{command}");
+    }
 }
 
 #[test]
