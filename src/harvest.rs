@@ -26,7 +26,7 @@ use crate::store::{
     RunOutcome, SourceState, Store, StoreError, StoredDialect, Watermark,
 };
 use crate::timestamp::{self, Interval, Micros, Shapes, micros_from};
-use crate::watermark::{self, EXACT_CHANGES_MIN, FIRST, Newest};
+use crate::watermark::{self, EXACT_CHANGES_MIN, FIRST, Newest, SHAPED_MIN};
 
 /// Problems that are told apart within a run; what comes after is told as often as it is met.
 const TOLD_MAX: usize = 10_000;
@@ -203,7 +203,9 @@ impl Harvest<'_> {
 
     fn read_with(&mut self, dialect: Dialect, state: &SourceState) -> Result<Read, Error> {
         let shapes = state.shapes.as_deref().map(Shapes::from_text).unwrap_or_default();
-        let window = self.window(&dialect, state, shapes);
+        // A handful of stamps of one shape may be one by chance, and the next one a plain day.
+        let shaped = self.store.holds_at_least(&self.job.source, SHAPED_MIN)?;
+        let window = self.window(&dialect, state, if shaped { shapes } else { Shapes::Mixed });
         let full = window.lower.is_none();
         let order = Order {
             window,

@@ -308,6 +308,8 @@ struct Evidence {
     shrunk: bool,
     /// The end came before what matched was reached.
     short: bool,
+    /// A page was asked for without overlap, and only the next request showed that it followed: two changes in between can hide each other.
+    bare: bool,
     /// Identifiers that no earlier pass had.
     new: u64,
 }
@@ -692,6 +694,7 @@ impl Plan {
             |element: &ElementFacts<'_>| Some((element.identifier?.to_owned(), element.modified.unwrap_or_default().to_owned()));
         self.list.tentative = page.elements.iter().map(|element| known(element).unwrap_or_default()).collect();
         self.list.bare = false;
+        self.evidence.bare = true;
     }
 
     fn step_back(&mut self, asked: Asked) {
@@ -988,8 +991,8 @@ impl Plan {
 
     /// Decides how sure it is that this pass saw everything; see the header.
     fn end_pass(&mut self) {
-        let Evidence { shrunk, short, new, .. } = self.evidence;
-        let proven = self.follows_stamps() || self.order.window.upper.is_some();
+        let Evidence { shrunk, short, bare, new, .. } = self.evidence;
+        let proven = !bare && (self.follows_stamps() || self.order.window.upper.is_some());
         if self.is_quiet() || (proven && !short) {
             self.state = State::Done(Certainty::Sure);
             return;

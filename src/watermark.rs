@@ -74,6 +74,9 @@ pub fn server_literal(watermark: &str, exact_changes: u32, days_only: bool) -> S
     }
 }
 
+/// Records that must have shown one shape of stamp before it is taken for the only one.
+pub const SHAPED_MIN: u32 = 5;
+
 /// The literal sent for a watermark.
 ///
 /// Its own text while all stamps of the source have one shape in which text order is time order; else the plain day before, which

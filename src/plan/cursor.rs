@@ -48,6 +48,7 @@ impl Plan {
         out.flag("moved", self.evidence.moved);
         out.flag("shrunk", self.evidence.shrunk);
         out.flag("short", self.evidence.short);
+        out.flag("bare", self.evidence.bare);
         out.number("anonymous", Some(self.anonymous));
         out.number("matched", self.matched);
         out.flag("matched_lies", self.matched_lies);
@@ -107,6 +108,7 @@ impl Plan {
             "moved" => self.evidence.moved = value == "yes",
             "shrunk" => self.evidence.shrunk = value == "yes",
             "short" => self.evidence.short = value == "yes",
+            "bare" => self.evidence.bare = value == "yes",
             "anonymous" => self.anonymous = read_position(value)?,
             "matched" => self.matched = Some(value.parse().ok()?),
             "matched_lies" => self.matched_lies = value == "yes",

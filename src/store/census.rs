@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, params};
 use super::{Store, StoreError};
 
 const COUNT: &str = "SELECT count(*) FROM stored WHERE source = ?1";
+const COUNT_SOME: &str = "SELECT count(*) FROM (SELECT 1 FROM stored WHERE source = ?1 LIMIT ?2)";
 const COUNT_BETWEEN: &str = "SELECT count(*) FROM stored WHERE source = ?1 AND modified_at >= ?2 AND modified_at < ?3";
 const NTH_STAMP: &str = "
 SELECT modified_at, modified FROM stored
@@ -32,6 +33,11 @@ impl Store {
     /// How many records of a source the store holds.
     pub fn count_records(&self, source: &str) -> Result<u64, StoreError> {
         self.count(COUNT, params![source])
+    }
+
+    /// Whether a source has as many records, or more.
+    pub fn holds_at_least(&self, source: &str, records: u32) -> Result<bool, StoreError> {
+        Ok(self.count(COUNT_SOME, params![source, records])? >= u64::from(records))
     }
 
     /// How many records of a source have a readable stamp from `start` on and before `end`, both in microseconds since 1970.
