@@ -211,14 +211,14 @@ impl ClockCounts {
     pub fn fit_record(&self) -> bool {
         let below = self.total.saturating_sub(self.above);
         let tolerance = self.tolerance();
-        below + tolerance >= self.own_below_min && below <= self.own_below_max + tolerance + self.missing
+        below + tolerance >= self.own_below_min && below <= self.own_below_max + self.changed + self.missing
     }
 
     /// Whether they fit by so little tolerance, among so many records, that it is no coincidence.
     #[must_use]
     pub fn are_telling(&self) -> bool {
         let smaller = self.own_below_min.min(self.own_total.saturating_sub(self.own_below_max));
-        self.own_total >= TELLING_MIN && (self.tolerance() + self.missing) * 10 <= smaller
+        self.own_total >= TELLING_MIN && (self.tolerance() + self.missing) * 5 <= smaller
     }
 }
 

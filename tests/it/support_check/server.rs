@@ -272,10 +272,10 @@ fn a_stalled_request_does_not_keep_the_server_from_ending() {
     let mut stream = connect(&server);
     stream.write_all(post_bytes("/csw", "", &get_records(1)).as_bytes()).unwrap();
     assert!(server.wait_for_stall(LONG));
+    // What is promised is that this returns; whether the stalled answer still gets out is a race that nobody needs to win.
     drop(server);
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);
-    assert!(rest.is_empty());
     let _ = stream.shutdown(Shutdown::Both);
 }
 

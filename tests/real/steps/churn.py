@@ -24,7 +24,7 @@ from harvester import tick
 RECORDS = 1500
 EDITS_A_SECOND = 9
 EDITS_MIN = 180
-TICKS_MIN = 4
+TICKS_MIN = 2
 EDITING_SECONDS_MAX = 180
 SETTLE_SECONDS = 2
 # A stamp must be seen before it counts as settled. An edit that took longer than this is made again with a new stamp.
