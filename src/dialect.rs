@@ -197,10 +197,10 @@ pub struct ClockCounts {
 }
 
 impl ClockCounts {
-    /// How far the counts may differ although the clock is *record*: what changed meanwhile may have left the part below the probe
-    /// by an edit (`changed`) or a deletion (at most what we have too much, also from before this run).
+    /// How many records may have left the part below the probe since we read them, although the clock is *record*, by an edit or a
+    /// deletion: what we have too much, also from before this run, when what changed is added to it.
     fn tolerance(&self) -> u64 {
-        self.changed + (self.own_total + self.changed).saturating_sub(self.total)
+        (self.own_total + self.changed).saturating_sub(self.total)
     }
 
     /// Whether the counts fit the clock *record*.
