@@ -37,6 +37,8 @@ use crate::csw::{Lower, Query, ResultType, SortOrder, Window};
 use crate::dialect::Clock;
 use crate::timestamp::{self, Interval, Micros, SECOND, Shapes};
 
+/// Requests for one window, whatever the catalogue claims: a list that grows as fast as it is read has no end of its own.
+const REQUESTS_MAX: u64 = 10_000_000;
 /// Passes over one window before the run ends with what it has, and says so.
 const PASSES_MAX: u32 = 4;
 /// Pages in a row that bring nothing but what the page before them brought.
@@ -579,7 +581,9 @@ impl Plan {
 
     fn requests_max(&self) -> u64 {
         let step = u64::from(self.cap.unwrap_or(self.size_max).min(self.size_max).max(1));
-        (16 * u64::from(PASSES_MAX)).saturating_mul((self.matched_most / step).saturating_add(1)).saturating_add(1_000)
+        let in_proportion =
+            (16 * u64::from(PASSES_MAX)).saturating_mul((self.matched_most / step).saturating_add(1)).saturating_add(1_000);
+        in_proportion.min(REQUESTS_MAX)
     }
 
     fn overlap(&self) -> u64 {
