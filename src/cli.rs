@@ -198,8 +198,8 @@ struct TypedCheck {
 impl TypedCheck {
     /// The harvest that is asked about: what stands here means the same there, and the rest is as if it had not been typed.
     fn into_harvest(self) -> Result<TypedHarvest, Error> {
-        let plain =
-            TypedHarvest::from_args(&[PROGRAM, "harvest"], &["--", &self.url]).map_err(|exit| usage(one_line(&exit.output)))?;
+        let plain = TypedHarvest::from_args(&[PROGRAM, "harvest"], &["--", &self.url])
+            .map_err(|exit| usage(one_line(&exit.output, Some("check"))))?;
         Ok(TypedHarvest {
             schema: self.schema,
             property: self.property,
@@ -339,7 +339,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, E
         Ok(Typed { command: TypedCommand::Harvest(typed) }) => Ok(Command::Harvest(Box::new(check_harvest(typed)?))),
         Ok(Typed { command: TypedCommand::Check(typed) }) => Ok(Command::Check(Box::new(check_harvest(typed.into_harvest()?)?))),
         Err(exit) if exit.status.is_ok() => Ok(Command::Print(exit.output)),
-        Err(exit) => Err(usage(one_line(&exit.output))),
+        Err(exit) => Err(usage(one_line(&exit.output, words.first().copied()))),
     }
 }
 
@@ -353,9 +353,13 @@ fn take_apart(argument: String) -> Vec<String> {
 }
 
 /// What argh says, which repeats what it did not understand: a url with a password, perhaps.
-fn one_line(text: &str) -> String {
+fn one_line(text: &str, command: Option<&str>) -> String {
     let line = text.split_whitespace().map(without_credentials).collect::<Vec<_>>().join(" ");
-    if line.is_empty() { format!("what is to be done? See {PROGRAM} --help") } else { format!("{line} (see {PROGRAM} --help)") }
+    match command.filter(|command| ["harvest", "check"].contains(command)) {
+        _ if line.is_empty() => format!("what is to be done? See {PROGRAM} --help"),
+        Some(command) => format!("{line} (see {PROGRAM} {command} --help)"),
+        None => format!("{line} (see {PROGRAM} --help)"),
+    }
 }
 
 fn usage(text: impl Into<String>) -> Error {

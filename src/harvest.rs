@@ -93,7 +93,7 @@ pub fn harvest(
     let run = store.begin_run(&job.source, &began_at, &watermark_before)?;
     if state.fingerprint.as_ref() != Some(&job.fingerprint) {
         if state.fingerprint.is_some() {
-            log::info!("endpoint, schema or filter of {} changed: everything is read again", job.source);
+            log::info!("url, schema, property or filter of {} changed: everything is read again", job.source);
         }
         store.adopt(&job.source, &job.fingerprint)?;
         state = SourceState { watermark: state.watermark, full_due: true, ..SourceState::default() };

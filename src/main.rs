@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 use std::process::ExitCode;
 
 use csw_harvester::check::{self, Verdict};
-use csw_harvester::cli::{self, Command, HarvestSettings, Output};
+use csw_harvester::cli::{self, Command, HarvestSettings, Keep, Output};
 use csw_harvester::error::Error;
 use csw_harvester::exit::ExitStatus;
 use csw_harvester::harvest::command;
@@ -42,7 +42,11 @@ fn harvest(settings: &HarvestSettings) -> ExitStatus {
         Err(error) => command::not_run(&settings.source, Error::Internal(format!("signals cannot be caught: {error}"))),
     });
     let panicked = || command::not_run(&settings.source, Error::Internal("it panicked, as told above".to_owned()));
-    end(ending.unwrap_or_else(|_| panicked()), settings.output)
+    let ending = ending.unwrap_or_else(|_| panicked());
+    if settings.keep == Keep::DryRun && ending.1.is_none() {
+        log::info!("dry run: nothing of this is kept; what follows tells what would have been");
+    }
+    end(ending, settings.output)
 }
 
 fn check(settings: &HarvestSettings) -> ExitStatus {
