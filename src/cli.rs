@@ -6,7 +6,7 @@
 mod access;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use argh::FromArgs;
@@ -395,6 +395,9 @@ fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
         header: typed.header,
         ca_file: typed.ca_file,
     };
+    if typed.lock.as_ref().is_some_and(|lock| is_part_of_store(lock, &typed.db)) {
+        return Err(usage("--lock: may not be the store or one of its side files"));
+    }
     let source = typed.source.unwrap_or_else(|| clean.url.clone());
     Ok(HarvestSettings {
         lock: typed.lock.unwrap_or_else(|| lock::default_path(&typed.db, &source)),
@@ -451,6 +454,16 @@ fn unless_auto<T>(name: &str, typed: &str, choices: &str, named: impl Fn(&str) -
     }
     let wrong = || usage(format!("--{name} {}: {choices}", crate::http::escape_outside_text(typed, 40)));
     named(typed).map(Some).ok_or_else(wrong)
+}
+
+/// Whether a path is the store, or one of the files that SQLite keeps beside it and removes.
+fn is_part_of_store(lock: &Path, db: &Path) -> bool {
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    ["", "-wal", "-shm", "-journal"].iter().any(|ending| {
+        let mut file = db.as_os_str().to_owned();
+        file.push(ending);
+        whole(lock) == whole(Path::new(&file))
+    })
 }
 
 fn number(name: &str, text: &str, least: u64, most: u64) -> Result<u64, Error> {
@@ -533,6 +546,8 @@ mod tests {
             &["harvest", "http://a/csw", "--source", ""],
             &["harvest", "http://a/csw", "--full", "--since", "2025-01-01"],
             &["harvest", "http://a/csw", "--no-such-option"],
+            &["harvest", "http://a/csw", "--db", "n.db", "--lock", "./n.db"],
+            &["harvest", "http://a/csw", "--db", "n.db", "--lock", "n.db-wal"],
             &["harvest", "http://a/csw", "http://me:hunter2@b/csw"],
             &["harvest", "http://me:hunter2@a/csw", "--user", "me", "--password-file", "/no/such"],
             &["harvest", "http://a/csw", "--header", "hunter2"],

@@ -33,6 +33,8 @@ pub enum Error {
     },
     /// Told to stop.
     Stopped(Stopped),
+    /// What was to be printed could not be written.
+    Output(String),
     /// A bug of ours.
     Internal(String),
 }
@@ -77,6 +79,7 @@ impl Error {
             Error::Endless(_) => ExitStatus::Protocol,
             Error::Strict { .. } => ExitStatus::DataErr,
             Error::Stopped(_) => ExitStatus::TempFail,
+            Error::Output(_) => ExitStatus::IoErr,
             Error::Internal(_) => ExitStatus::Software,
         }
     }
@@ -93,6 +96,7 @@ impl fmt::Display for Error {
                 write!(out, "{problems} records or positions could not be had, and --strict was asked for; the watermark is held")
             }
             Error::Stopped(stopped) => write!(out, "{stopped}; what was read is kept, run it again to go on"),
+            Error::Output(text) => write!(out, "stdout cannot be written: {text}"),
             Error::Internal(text) => write!(out, "this is a bug of csw-harvester: {text}"),
         }
     }

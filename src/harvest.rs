@@ -28,8 +28,10 @@ use crate::store::{
 use crate::timestamp::{self, Interval, Micros, Shapes, micros_from};
 use crate::watermark::{self, EXACT_CHANGES_MIN, FIRST, Newest, SHAPED_MIN};
 
-/// Problems that are told apart within a run; what comes after is told as often as it is met.
-const TOLD_MAX: usize = 10_000;
+/// Problems that are told apart and counted within a run.
+const TOLD_MAX: usize = 1_000_000;
+/// Problems that have a log line each.
+const LOGGED_MAX: usize = 1_000;
 /// The wait between two requests while a page that failed is being halved.
 const HALVING_PAUSE: Duration = Duration::from_millis(200);
 
@@ -139,7 +141,7 @@ struct Harvest<'a> {
     patience: Patience,
     last_failure: Option<Failure>,
     /// The places of problems told in this run.
-    told: HashSet<String>,
+    told: HashSet<u64>,
     /// Whether this run goes on where another one was cut off.
     resumed: bool,
     /// What that one had skipped.
@@ -421,11 +423,15 @@ impl Harvest<'_> {
     /// A problem that is met twice in a run, in the overlap of two pages, is told and counted once.
     fn tell_problems(&mut self, problems: &[ProblemWrite<'_>]) {
         for problem in problems {
-            if self.told.len() < TOLD_MAX && !self.told.insert(problem.place.to_owned()) {
+            if self.told.len() >= TOLD_MAX || !self.told.insert(name_of(problem.place)) {
                 continue;
             }
-            log::warn!("skipped: {}: {}", crate::http::escape_outside_text(problem.place, 200), problem.why);
             self.counters.skipped += 1;
+            match self.told.len() {
+                ..LOGGED_MAX => log::warn!("skipped: {}: {}", crate::http::escape_outside_text(problem.place, 200), problem.why),
+                LOGGED_MAX => log::warn!("skipped: many; the rest stands in the table problems"),
+                _ => {}
+            }
         }
     }
 
@@ -643,9 +649,12 @@ fn place_of_position(bad: &BadPosition) -> String {
 
 /// Names an element without identifier by its content, so that the next run finds the same name.
 fn place_of_anonymous(xml: &str) -> String {
-    // FNV-1a, 64 bit: stable from one version of the standard library to the next, as a stored name must be.
-    let hash = xml.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("element {hash:016x}")
+    format!("element {:016x}", name_of(xml))
+}
+
+/// FNV-1a, 64 bit: stable from one version of the standard library to the next, as a stored name must be.
+fn name_of(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn watermark_write(text: &str) -> Watermark<'_> {

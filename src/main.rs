@@ -10,9 +10,13 @@ use csw_harvester::cli::{self, Command, HarvestSettings, Keep, Output};
 use csw_harvester::error::Error;
 use csw_harvester::exit::ExitStatus;
 use csw_harvester::harvest::command;
+use csw_harvester::http::escape_outside_text;
 use csw_harvester::journal;
 use csw_harvester::report::{Outcome, Summary};
 use csw_harvester::signal::Stop;
+
+/// The longest last line: a message holds a url and what came back, each shortened already.
+const ERROR_CHARS_MAX: usize = 8_000;
 
 /// Visible in the crate for the tour, which runs this very program as its child.
 pub(crate) fn main() -> ExitCode {
@@ -90,7 +94,7 @@ fn end((summary, error): (Summary, Option<Error>), output: Output) -> ExitStatus
 }
 
 fn tell(error: &Error) -> ExitStatus {
-    log::error!("{error}");
+    log::error!("{}", escape_outside_text(&error.to_string(), ERROR_CHARS_MAX));
     error.exit_status()
 }
 
@@ -98,7 +102,7 @@ fn tell(error: &Error) -> ExitStatus {
 fn print(text: &str) -> ExitStatus {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => tell(&Error::Internal(format!("stdout: {error}"))),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => tell(&Error::Output(error.to_string())),
         _ => ExitStatus::Ok,
     }
 }

@@ -43,6 +43,8 @@ const REQUESTS_MAX: u64 = 10_000_000;
 const PASSES_MAX: u32 = 4;
 /// Pages in a row that bring nothing but what the page before them brought.
 const STALE_PAGES_MAX: u32 = 12;
+/// Elements by which a page is recognised as the one before it.
+const BEYOND_MAX: usize = 4;
 /// Empty pages in a row that are stepped over.
 const GAPS_MAX: u32 = 3;
 /// Failing positions in a row that mean the service is unwell, or a ceiling.
@@ -269,8 +271,8 @@ pub struct Plan {
     anonymous: u64,
     contradicted: bool,
     stale: u32,
-    /// The first identifier beyond the overlap of the last page that had any.
-    last_beyond: Option<String>,
+    /// The first identifiers and stamps beyond the overlap of the last page that had any.
+    last_beyond: Vec<(Option<String>, Option<String>)>,
     chase: u32,
     requests: u64,
     pages: u64,
@@ -348,7 +350,7 @@ impl Plan {
             anonymous: 0,
             contradicted: false,
             stale: 0,
-            last_beyond: None,
+            last_beyond: Vec::new(),
             chase: 0,
             requests: 0,
             pages: 0,
@@ -776,13 +778,17 @@ impl Plan {
         self.next_pass();
     }
 
-    /// Counts the answers in a row that bring, beyond the overlap, nothing new and the same record first.
+    /// Counts the answers in a row that bring, beyond the overlap, nothing new and what the one before them brought.
     fn note_beyond(&mut self, page: &PageFacts<'_>, asked: Asked, fresh: bool) {
         let beyond = page.elements.get(usize::try_from(asked.overlap).unwrap_or(usize::MAX)..).unwrap_or_default();
-        let Some(first) = beyond.first().and_then(|element| element.identifier) else { return };
-        let same = self.last_beyond.as_deref() == Some(first);
-        self.stale = if fresh || !same { 0 } else { self.stale + 1 };
-        self.last_beyond = Some(first.to_owned());
+        if beyond.is_empty() {
+            return;
+        }
+        // Elements without identifier are told apart by their stamps, as far as that goes: a page of them may be the same for ever too.
+        let named = |element: &ElementFacts<'_>| (element.identifier.map(str::to_owned), element.modified.map(str::to_owned));
+        let first: Vec<_> = beyond.iter().take(BEYOND_MAX).map(named).collect();
+        self.stale = if fresh || first != self.last_beyond { 0 } else { self.stale + 1 };
+        self.last_beyond = first;
     }
 
     /// The boundary is where it was, so what was read beyond it follows on it.
@@ -1059,4 +1065,64 @@ fn tail_keys(elements: &[ElementFacts<'_>]) -> Vec<Key> {
         }
     }
     keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order() -> Order {
+        Order {
+            window: Window::default(),
+            page_size: 100,
+            clock: None,
+            upper_obeyed: false,
+            days_only: false,
+            clock_sure: false,
+            sorted: false,
+            matched_is_total: true,
+            shapes: Shapes::default(),
+            started: 0,
+        }
+    }
+
+    /// A catalogue that ignores the position and sends the same page for ever; how many requests until the plan has had enough.
+    fn requests_for_the_same_page(names: &[Option<&str>]) -> u32 {
+        let mut plan = Plan::new(order());
+        let mut passes_seen = 0;
+        for request in 1..2_000 {
+            match plan.step() {
+                Step::Ask(_) => {
+                    let seen = match (passes_seen, plan.pass()) {
+                        (0, _) => Seen::New,
+                        (seen, pass) if seen < pass => Seen::Earlier,
+                        _ => Seen::Here,
+                    };
+                    passes_seen = plan.pass();
+                    let facts = |name: &Option<&'static str>| ElementFacts {
+                        identifier: *name,
+                        modified: None,
+                        interval: None,
+                        seen: if name.is_some() { seen } else { Seen::Anonymous },
+                    };
+                    let names: Vec<Option<&'static str>> = names.iter().map(|name| name.map(|_| "a")).collect();
+                    let elements: Vec<_> = names.iter().map(facts).collect();
+                    plan.on_page(&PageFacts { elements: &elements, matched: Some(11), next_record: None, server_now: 0 });
+                }
+                Step::Calibrate => plan.on_clock(None, false, false),
+                Step::Count(_) => plan.on_count(Some(11)),
+                Step::Done(_) | Step::Failed(_) => return request,
+            }
+        }
+        u32::MAX
+    }
+
+    #[test]
+    fn the_same_page_for_ever_ends_the_window_wherever_its_nameless_record_stands() {
+        for nameless in 0..11 {
+            let names: Vec<_> = (0..11).map(|place| (place != nameless).then_some("a")).collect();
+            let requests = requests_for_the_same_page(&names);
+            assert!(requests < 200, "nameless at {nameless}: {requests}");
+        }
+    }
 }
