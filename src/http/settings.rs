@@ -117,7 +117,9 @@ pub fn check_settings(settings: &HttpSettings) -> Result<(), SettingsError> {
 pub(super) fn usable_proxy(url: &str) -> Result<Proxy, SettingsError> {
     let unusable =
         |what: &str| SettingsError::Proxy(format!("{what}: {}", escape_outside_text(&without_credentials(url), TEXT_CHARS_MAX)));
-    let proxy = Proxy::new(url).map_err(|_| unusable("not the url of a proxy"))?;
+    // What cannot be taken apart cannot be shown without its password either.
+    let proxy = Proxy::new(url)
+        .map_err(|_| SettingsError::Proxy("not the url of a proxy (it is not shown, for it may hold a password)".to_owned()))?;
     match proxy.protocol() {
         ProxyProtocol::Http | ProxyProtocol::Https => Ok(proxy),
         _ => Err(unusable("only http and https proxies can be used")),
