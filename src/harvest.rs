@@ -560,10 +560,8 @@ impl Harvest<'_> {
         let exit = result.as_ref().err().map_or(ExitStatus::Ok, Error::exit_status);
         let full = result.as_ref().is_ok_and(|read| read.full) && self.held.is_none();
         let mut dialect = self.dialect.clone();
-        if let (Ok(read), Some(dialect)) = (&result, &mut dialect) {
+        if let (Ok(_), Some(dialect)) = (&result, &mut dialect) {
             dialect.gzip &= self.catalogue.gzip();
-            let known = state.shapes.as_deref().map(Shapes::from_text).unwrap_or_default();
-            log::debug!("shapes of stamps: {:?}, before {known:?}", read.shapes);
             if !dialect.is_provisional() && stored(dialect) != state.dialect {
                 self.store.save_dialect(&self.job.source, &stored(dialect))?;
             }
