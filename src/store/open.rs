@@ -132,7 +132,7 @@ pub(super) fn writer(path: &Path, steps: &[&str]) -> Result<Connection, StoreErr
     }
     // The new store is made before the change to WAL, so that its header in the file itself says from the first moment whose it is.
     schema::migrate(&mut connection, steps).map_err(failed)?;
-    expect_tables(path, &connection)?;
+    expect_tables(path, &connection, schema::TABLES.len())?;
     settings(&connection).and_then(|()| write_ahead(&connection)).map_err(failed)?;
     Ok(connection)
 }
@@ -157,7 +157,7 @@ pub(super) fn reader(path: &Path, steps: &[&str]) -> Result<Connection, StoreErr
     if found < known {
         return Err(StoreError::Older { path: path.to_path_buf(), found, known });
     }
-    expect_tables(path, &connection)?;
+    expect_tables(path, &connection, schema::TABLES.len())?;
     settings(&connection).map_err(failed)?;
     Ok(connection)
 }
@@ -236,6 +236,7 @@ fn recognise(path: &Path, connection: &Connection, steps: &[&str]) -> Result<u32
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
         return Err(StoreError::Newer { path: path.to_path_buf(), found, known });
     }
+    expect_tables(path, connection, schema::TABLES_OF_FIRST)?;
     Ok(found)
 }
 
@@ -249,8 +250,8 @@ fn marks(connection: &Connection) -> rusqlite::Result<(u32, i64, i64)> {
 }
 
 /// Asked by SQL: what SQLite remembers of a schema may be from before another process made the store.
-fn expect_tables(path: &Path, connection: &Connection) -> Result<(), StoreError> {
-    for table in schema::TABLES {
+fn expect_tables(path: &Path, connection: &Connection, first: usize) -> Result<(), StoreError> {
+    for table in schema::TABLES.iter().take(first) {
         let there: bool =
             connection.query_row(TABLE_THERE, [table], |row| row.get(0)).map_err(|error| StoreError::of(path, &error))?;
         if !there {
@@ -299,7 +300,7 @@ mod tests {
     use super::*;
     use crate::store::{Mode, Store};
 
-    const TWO_STEPS: &[&str] = &[schema::STEPS[0], "ALTER TABLE runs ADD COLUMN host TEXT;"];
+    const ONE_MORE: &[&str] = &[schema::STEPS[0], schema::STEPS[1], "ALTER TABLE runs ADD COLUMN host TEXT;"];
 
     fn all_ways(path: &Path) -> [StoreError; 3] {
         [
@@ -319,6 +320,10 @@ mod tests {
         assert_eq!(place.names(), names);
     }
 
+    /// The version of a store that is opened now.
+    #[expect(clippy::cast_possible_truncation, reason = "a handful")]
+    const KNOWN: u32 = schema::STEPS.len() as u32;
+
     fn pragma(connection: &Connection, name: &str) -> i64 {
         connection.pragma_query_value(None, name, |row| row.get(0)).unwrap()
     }
@@ -331,7 +336,7 @@ mod tests {
         assert_eq!(mode, "wal");
         for (name, value) in [
             ("application_id", 0x4353_5748),
-            ("user_version", 1),
+            ("user_version", i64::from(KNOWN)),
             ("page_size", 16_384),
             ("cache_size", -16_384),
             ("synchronous", 2),
@@ -399,18 +404,18 @@ mod tests {
         let place = Place::new();
         drop(place.open());
         place.sql().execute_batch("PRAGMA user_version = 99").unwrap();
-        assert_refused(&place, |error| *error == StoreError::Newer { path: place.path(), found: 99, known: 1 });
+        assert_refused(&place, |error| *error == StoreError::Newer { path: place.path(), found: 99, known: KNOWN });
     }
 
     #[test]
     fn a_newer_version_that_lies_in_the_wal_only_is_seen_and_stays_there() {
         let place = Place::new();
         let store = place.open();
-        store.connection.execute_batch("PRAGMA user_version = 2").unwrap();
+        store.connection.execute_batch("PRAGMA user_version = 88").unwrap();
         let wreck = place.wreck();
         let bytes = fs::read(wreck.path()).unwrap();
         for error in all_ways(&wreck.path()) {
-            assert_eq!(error, StoreError::Newer { path: wreck.path(), found: 2, known: 1 });
+            assert_eq!(error, StoreError::Newer { path: wreck.path(), found: 88, known: KNOWN });
         }
         assert_eq!(fs::read(wreck.path()).unwrap(), bytes);
     }
@@ -419,12 +424,24 @@ mod tests {
     fn an_older_store_is_brought_up_to_date_by_writers_only() {
         let place = Place::new();
         drop(place.open());
-        let older = StoreError::Older { path: place.path(), found: 1, known: 2 };
-        assert_eq!(reader(&place.path(), TWO_STEPS).unwrap_err(), older);
-        assert_eq!(Store::open_with(&place.path(), Mode::DryRun, TWO_STEPS).unwrap_err(), older);
-        drop(Store::open_with(&place.path(), Mode::ReadWrite, TWO_STEPS).unwrap());
-        reader(&place.path(), TWO_STEPS).unwrap();
-        Store::open_with(&place.path(), Mode::DryRun, TWO_STEPS).unwrap();
+        let older = StoreError::Older { path: place.path(), found: KNOWN, known: KNOWN + 1 };
+        assert_eq!(reader(&place.path(), ONE_MORE).unwrap_err(), older);
+        assert_eq!(Store::open_with(&place.path(), Mode::DryRun, ONE_MORE).unwrap_err(), older);
+        drop(Store::open_with(&place.path(), Mode::ReadWrite, ONE_MORE).unwrap());
+        reader(&place.path(), ONE_MORE).unwrap();
+        Store::open_with(&place.path(), Mode::DryRun, ONE_MORE).unwrap();
+    }
+
+    #[test]
+    fn a_store_of_the_first_version_keeps_its_rows_when_it_is_brought_up_to_date() {
+        let place = Place::new();
+        let mut first = place.sql();
+        schema::migrate(&mut first, &schema::STEPS[..1]).unwrap();
+        first.execute_batch("INSERT INTO harvest_state (source, watermark) VALUES ('a', '2026-01-01')").unwrap();
+        drop(first);
+        let store = place.open();
+        assert_eq!(store.source_state("a").unwrap().unwrap().watermark, "2026-01-01");
+        assert_eq!(pragma(&store.connection, "user_version"), i64::from(KNOWN));
     }
 
     #[test]
@@ -535,7 +552,7 @@ mod tests {
                     opening.join().unwrap().unwrap();
                 }
             });
-            assert_eq!(pragma(&place.open().connection, "user_version"), 1);
+            assert_eq!(pragma(&place.open().connection, "user_version"), i64::from(KNOWN));
         }
     }
 
@@ -569,7 +586,7 @@ mod tests {
     fn a_store_whose_making_was_cut_off_is_made_by_the_next_run() {
         let wreck = half_made();
         assert_ne!(fs::metadata(wreck.path()).unwrap().len(), 0);
-        assert_eq!(pragma(&wreck.open().connection, "user_version"), 1);
+        assert_eq!(pragma(&wreck.open().connection, "user_version"), i64::from(KNOWN));
     }
 
     #[test]

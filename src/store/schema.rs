@@ -10,11 +10,14 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 pub(super) const APPLICATION_ID: u32 = 0x4353_5748;
 
 /// The steps from an empty file to the present schema; the store's version is their number.
-pub(super) const STEPS: &[&str] = &[VERSION_1];
+pub(super) const STEPS: &[&str] = &[VERSION_1, VERSION_2];
+
+/// How many of [`TABLES`] every store has, whatever its version.
+pub(super) const TABLES_OF_FIRST: usize = 8;
 
 /// All tables, in the order in which they are made.
 pub(super) const TABLES: &[&str] =
-    &["harvest_state", "records", "tombstones", "runs", "problems", "cursors", "deferred", "sequence"];
+    &["harvest_state", "records", "tombstones", "runs", "problems", "cursors", "deferred", "sequence", "inventories", "met"];
 
 /// `xml` stands last in its row, so that a scan for stamps or identifiers need not walk through it.
 const VERSION_1: &str = "
@@ -112,6 +115,29 @@ CREATE TABLE deferred (
 ) STRICT;
 CREATE TABLE sequence (last INTEGER NOT NULL) STRICT;
 INSERT INTO sequence (last) VALUES (0);
+";
+
+/// Inventories: what the last one found, the one that was cut off, and what a reading of everything has met so far.
+const VERSION_2: &str = "
+ALTER TABLE harvest_state ADD COLUMN inventory_at TEXT;
+ALTER TABLE harvest_state ADD COLUMN inventory_gap INTEGER;
+ALTER TABLE harvest_state ADD COLUMN inventory_new INTEGER;
+ALTER TABLE harvest_state ADD COLUMN inventory_updated INTEGER;
+ALTER TABLE harvest_state ADD COLUMN inventory_deleted INTEGER;
+ALTER TABLE runs ADD COLUMN reconciled INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE inventories (
+    source TEXT PRIMARY KEY NOT NULL,
+    element_set TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    begin_seq INTEGER NOT NULL,
+    began_at TEXT NOT NULL
+) STRICT;
+CREATE TABLE met (
+    id INTEGER PRIMARY KEY,
+    source TEXT NOT NULL,
+    entries BLOB NOT NULL
+) STRICT;
+CREATE INDEX met_source ON met (source);
 ";
 
 /// The version that `steps` lead to.
