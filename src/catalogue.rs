@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crate::clock::{Clock, SystemClock};
 use crate::csw::capabilities::{self, Capabilities};
 use crate::csw::exception::{AnswerError, Class, classify, classify_status};
-use crate::csw::request::{self, ElementSet, Phrasing};
-use crate::csw::response::{self, SearchResults};
+use crate::csw::request::{self, Phrasing};
+use crate::csw::response::{self, Records, SearchResults};
 use crate::csw::user_filter::UserFilter;
 use crate::csw::{Binding, Lower, OutputSchema, Query, ResultType, xml};
 use crate::dialect::Dialect;
@@ -54,6 +54,13 @@ pub trait Catalogue {
     /// # Errors
     /// [`Failure`], after the last attempt.
     fn get_records(&mut self, dialect: &Dialect, query: &Query, patience: Patience) -> Result<Answer, Failure>;
+
+    /// Asks for the whole records of these identifiers by GetRecordById. What the catalogue does not give is not in the answer; of
+    /// one that answers a report instead, see [`Failure::is_report`].
+    ///
+    /// # Errors
+    /// [`Failure`], after the last attempt.
+    fn get_records_by_id(&mut self, dialect: &Dialect, identifiers: &[&str], patience: Patience) -> Result<Records, Failure>;
 
     /// What the traffic came to so far.
     fn traffic(&self) -> Traffic;
@@ -162,7 +169,6 @@ pub struct HttpCatalogue {
     stop: Stop,
     schema: OutputSchema,
     user_filter: Option<UserFilter>,
-    element_set: ElementSet,
 }
 
 /// The wire: one request at a time, with the least delay between two.
@@ -193,26 +199,13 @@ impl HttpCatalogue {
             answered: false,
             clock_ahead: None,
         };
-        HttpCatalogue {
-            line,
-            policy,
-            random: Random::from_process(),
-            stop,
-            schema,
-            user_filter: None,
-            element_set: ElementSet::Full,
-        }
+        HttpCatalogue { line, policy, random: Random::from_process(), stop, schema, user_filter: None }
     }
 
     /// The same, of which the user wants only what this filter selects.
     #[must_use]
     pub fn filtered_by(self, user_filter: Option<UserFilter>) -> Self {
         HttpCatalogue { user_filter, ..self }
-    }
-
-    /// Asks for that much of each record from now on; a harvest asks for all of it.
-    pub fn ask_for(&mut self, element_set: ElementSet) {
-        self.element_set = element_set;
     }
 
     /// How far the catalogue's clock (HTTP `Date`) was ahead of ours at the last answer; `None` when it did not tell.
@@ -228,7 +221,6 @@ impl HttpCatalogue {
             property: dialect.property.as_deref(),
             sort: dialect.sort.as_deref(),
             schema: &self.schema,
-            element_set: self.element_set,
             type_name: dialect.type_name,
             user_filter: self.user_filter.as_ref(),
         };
@@ -313,6 +305,23 @@ impl Catalogue for HttpCatalogue {
         let answer = self.exchange(&what, &request, patience, |response| read_records(&what, &request, response, answered))?;
         self.line.answered = true;
         Ok(answer)
+    }
+
+    fn get_records_by_id(&mut self, dialect: &Dialect, identifiers: &[&str], patience: Patience) -> Result<Records, Failure> {
+        let (version, schema) = (dialect.version, &self.schema);
+        let (method, url, body) = match dialect.binding {
+            Binding::Post => (Method::Post, dialect.endpoint.clone(), request::get_record_by_id_body(identifiers, version, schema)),
+            Binding::Get => {
+                let url = request::get_record_by_id_url(&dialect.endpoint, identifiers, version, schema);
+                (Method::Get, url, String::new())
+            }
+        };
+        let request = Request { method, url, body, gzip: self.line.gzip && dialect.gzip };
+        let what = match identifiers {
+            [only] => format!("GetRecordById ({})", escape_outside_text(only, 200)),
+            several => format!("GetRecordById ({} records)", several.len()),
+        };
+        self.exchange(&what, &request, patience, |response| read_records_by_id(&what, &request, response))
     }
 }
 
@@ -426,6 +435,15 @@ fn read_records(what: &str, request: &Request, response: &Response, answered: bo
         Err(error) => Some(error),
     };
     Err(refused(what, request, response, error.as_ref(), answered))
+}
+
+/// Reads an answer to GetRecordById. 404 is what 3.0.0 (OGC 12-176r7, 7.4.4.2) has for a record that is not there.
+fn read_records_by_id(what: &str, request: &Request, response: &Response) -> Result<Records, Failure> {
+    match response::parse_by_id(&response.body, response.charset.as_deref()) {
+        Ok(records) if (200..300).contains(&response.status) => Ok(records),
+        _ if response.status == 404 => Ok(Records::default()),
+        other => Err(refused(what, request, response, other.err().as_ref(), false)),
+    }
 }
 
 fn refused(what: &str, request: &Request, response: &Response, error: Option<&AnswerError>, answered: bool) -> Failure {

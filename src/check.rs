@@ -14,8 +14,8 @@ use std::ffi::OsString;
 use crate::catalogue::{Answer, Catalogue, Failure, FailureKind, HttpCatalogue, Patience};
 use crate::cli::{self, Command, HarvestSettings, PROGRAM};
 use crate::csw::capabilities::Capabilities;
-use crate::csw::request::{ElementSet, clean_url};
-use crate::csw::{Binding, Lower, OutputSchema, Query, ResultType, SortOrder, Window};
+use crate::csw::request::clean_url;
+use crate::csw::{Binding, ElementSet, Lower, OutputSchema, Query, ResultType, SortOrder, Window};
 use crate::dialect::{Clock, Dialect};
 use crate::error::Error;
 use crate::harvest::command;
@@ -340,8 +340,7 @@ impl Check<'_> {
     fn tell_element_sets(&mut self, catalogue: &mut HttpCatalogue, dialect: &Dialect, page: &Page) -> Result<(), Error> {
         let mut told = Vec::new();
         for element_set in [ElementSet::Brief, ElementSet::Summary] {
-            catalogue.ask_for(element_set);
-            let few = Query { start_position: page.position, ..page_of(FEW, SortOrder::Ascending) };
+            let few = Query { start_position: page.position, element_set, ..page_of(FEW, SortOrder::Ascending) };
             let said = match catalogue.get_records(dialect, &few, Patience::Short) {
                 Ok(answer) => stamped(&answer),
                 Err(failure) if is_final(failure.kind) => return Err(failure.into()),
@@ -349,7 +348,6 @@ impl Check<'_> {
             };
             told.push(format!("{} {said}", element_set.as_str()));
         }
-        catalogue.ask_for(ElementSet::Full);
         told.push(format!("full {}", stamped(&page.answer)));
         let mark =
             if page.answer.results.records.is_empty() || stamps(&page.answer).next().is_some() { Mark::Ok } else { Mark::Odd };
@@ -416,7 +414,7 @@ fn first_page(catalogue: &mut HttpCatalogue, dialect: &Dialect) -> Result<Page, 
 }
 
 fn page_of(size: u32, sort_order: SortOrder) -> Query {
-    Query { window: Window::default(), start_position: 1, max_records: size, result_type: ResultType::Results, sort_order }
+    Query { max_records: size, result_type: ResultType::Results, sort_order, ..Query::default() }
 }
 
 /// The oldest and the newest records that have a date to filter by, of `total`.

@@ -17,6 +17,7 @@ use crate::csw::{Binding, OutputSchema, Version};
 use crate::error::Error;
 use crate::http::without_credentials;
 use crate::lock;
+use crate::reconcile::{MassDeletion, Reconcile};
 use crate::timestamp::{self, Micros, SECOND};
 
 pub use access::Access;
@@ -82,6 +83,12 @@ struct TypedHarvest {
     /// read everything again; unchanged records stay untouched
     #[argh(switch)]
     full: bool,
+    /// compare everything that the catalogue holds: auto (when its count differs, and once a week), always or never (default: auto)
+    #[argh(option, default = "String::from(\"auto\")")]
+    reconcile: String,
+    /// let more than 30 % and more than 10 records, or all of them, be taken for deleted in this run
+    #[argh(switch)]
+    allow_mass_deletion: bool,
     /// seconds that a stamp must be old, by the catalogue's clock, before it may become the watermark (default: 60)
     #[argh(option, default = "String::from(\"60\")")]
     settle: String,
@@ -284,6 +291,10 @@ pub struct HarvestSettings {
     pub since: Option<String>,
     /// What is read.
     pub reading: Reading,
+    /// `--reconcile`.
+    pub reconcile: Reconcile,
+    /// `--allow-mass-deletion`.
+    pub mass_deletion: MassDeletion,
     /// How old a stamp must be.
     pub settle: Micros,
     /// `--strict`.
@@ -377,6 +388,12 @@ fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
     if typed.full && typed.since.is_some() {
         return Err(usage("--full and --since exclude each other"));
     }
+    let reconcile = Reconcile::named(&typed.reconcile).ok_or_else(|| {
+        usage(format!("--reconcile {}: auto, always or never", crate::http::escape_outside_text(&typed.reconcile, 40)))
+    })?;
+    if typed.allow_mass_deletion && reconcile == Reconcile::Never {
+        return Err(usage("--allow-mass-deletion and --reconcile never exclude each other"));
+    }
     let named = |name: &str, text: Option<&String>| match text {
         Some(text) if text.trim().is_empty() || text.chars().any(char::is_control) => {
             Err(usage(format!("--{name}: may not be empty or hold control characters")))
@@ -413,6 +430,8 @@ fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
         page_size: u32::try_from(number("page-size", &typed.page_size, 1, u64::from(PAGE_SIZE_MAX))?).unwrap_or(PAGE_SIZE_MAX),
         since: typed.since.map(|since| since.trim().to_owned()),
         reading: if typed.full { Reading::Full } else { Reading::Incremental },
+        reconcile,
+        mass_deletion: if typed.allow_mass_deletion { MassDeletion::Allowed } else { MassDeletion::Refused },
         settle: i64::try_from(number("settle", &typed.settle, 0, SECONDS_MAX)?).unwrap_or(0) * SECOND,
         strictness: if typed.strict { Strictness::Strict } else { Strictness::Lenient },
         max_runtime: typed.max_runtime.map(|text| seconds("max-runtime", &text, 1)).transpose()?,
@@ -545,6 +564,8 @@ mod tests {
             &["harvest", "http://a/csw", "--max-body", "99999999999999999999"],
             &["harvest", "http://a/csw", "--source", ""],
             &["harvest", "http://a/csw", "--full", "--since", "2025-01-01"],
+            &["harvest", "http://a/csw", "--reconcile", "sometimes"],
+            &["harvest", "http://a/csw", "--reconcile", "never", "--allow-mass-deletion"],
             &["harvest", "http://a/csw", "--no-such-option"],
             &["harvest", "http://a/csw", "--db", "n.db", "--lock", "./n.db"],
             &["harvest", "http://a/csw", "--db", "n.db", "--lock", "n.db-wal"],

@@ -31,6 +31,15 @@ pub enum Error {
         /// How many.
         problems: u64,
     },
+    /// So many records are gone at once that somebody has to say whether that is right.
+    MassDeletion {
+        /// How many.
+        gone: u64,
+        /// How many the store holds.
+        held: u64,
+        /// Whether the catalogue shows nothing at all.
+        empty: bool,
+    },
     /// Told to stop.
     Stopped(Stopped),
     /// What was to be printed could not be written.
@@ -77,7 +86,7 @@ impl Error {
                 FailureKind::Stopped(_) => ExitStatus::TempFail,
             },
             Error::Endless(_) => ExitStatus::Protocol,
-            Error::Strict { .. } => ExitStatus::DataErr,
+            Error::Strict { .. } | Error::MassDeletion { .. } => ExitStatus::DataErr,
             Error::Stopped(_) => ExitStatus::TempFail,
             Error::Output(_) => ExitStatus::IoErr,
             Error::Internal(_) => ExitStatus::Software,
@@ -94,6 +103,14 @@ impl fmt::Display for Error {
             Error::Catalogue(failure) => out.write_str(&failure.message),
             Error::Strict { problems } => {
                 write!(out, "{problems} records or positions could not be had, and --strict was asked for; the watermark is held")
+            }
+            Error::MassDeletion { gone, held, empty } => {
+                let what = if *empty { "the catalogue shows no record at all" } else { "an inventory did not meet them" };
+                write!(
+                    out,
+                    "{gone} of {held} records would be deleted, since {what}; nothing was deleted and the watermark is held: if that is \
+                     right, run once with --allow-mass-deletion"
+                )
             }
             Error::Stopped(stopped) => write!(out, "{stopped}; what was read is kept, run it again to go on"),
             Error::Output(text) => write!(out, "stdout cannot be written: {text}"),

@@ -6,26 +6,36 @@
 //! the line to the catalogue stands in `harvest/command.rs`.
 
 pub mod command;
+mod finish;
+mod inventory;
+mod lookup;
+mod remembered;
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::catalogue::{Answer, Catalogue, Failure, FailureKind, Patience, Traffic};
+use crate::catalogue::{Answer, Catalogue, Failure, FailureKind, Patience};
 use crate::cli::{Reading, Strictness};
 use crate::clock::Clock as TimeSource;
-use crate::csw::{Lower, Query, Version, Window};
+use crate::csw::response::Record;
+use crate::csw::{ElementSet, Lower, Query, Version, Window};
 use crate::dialect::{Clock, Dialect};
 use crate::error::Error;
-use crate::exit::ExitStatus;
 use crate::negotiate::{self, OwnStamps, Pinned};
 use crate::plan::{BadPosition, Cause, Certainty, ElementFacts, Order, PageFacts, PageFailure, Plan, Seen, Step};
+use crate::reconcile::{MassDeletion, Reconcile};
 use crate::report::{Counters, Outcome};
 use crate::signal::Stop;
+use crate::stable_hash::stable_hash;
 use crate::store::{
-    CursorEnd, CursorWrite, FullDue, PageCounts, PageWrite, ProblemWrite, ProblemsEnd, RecordWrite, RunCounts, RunEnd, RunId,
-    RunOutcome, SourceState, Store, StoreError, StoredDialect, Watermark,
+    CursorWrite, InventoryEnd, Meeting, PageCounts, PageWrite, Pass, Phase, ProblemWrite, RecordWrite, SourceState, Store,
+    StoreError,
 };
 use crate::timestamp::{self, Interval, Micros, Shapes, micros_from};
+use inventory::Listing;
+use lookup::Lookup;
+use remembered::{dialect_of, stored};
+
 use crate::watermark::{self, EXACT_CHANGES_MIN, FIRST, Newest, SHAPED_MIN};
 
 /// Problems that are told apart and counted within a run.
@@ -56,6 +66,12 @@ pub struct Job {
     pub reading: Reading,
     /// What a record that could not be had means.
     pub strictness: Strictness,
+    /// Whether everything is compared.
+    pub reconcile: Reconcile,
+    /// Whether many records may be taken for deleted at once.
+    pub mass_deletion: MassDeletion,
+    /// Whether the user wants only a part of the catalogue, so that what is given by identifier need not be in it.
+    pub is_selective: bool,
 }
 
 /// How the harvest of a source ended.
@@ -75,6 +91,8 @@ pub struct Ending {
     pub clock: Clock,
     /// Passes over the window; more than one where the list was seen to move.
     pub passes: u32,
+    /// Whether everything was compared.
+    pub reconciled: bool,
 }
 
 /// Harvests one source, from what the store knows of it to the end of the run.
@@ -118,8 +136,15 @@ pub fn harvest(
         resumed: false,
         skipped_before: 0,
         held: None,
+        phase: Phase::Window,
+        listing: None,
+        lookup: Lookup::new(job.is_selective),
+        inventory: InventoryEnd::None,
     };
-    let result = harvest.read(&mut state);
+    let result = harvest.read(&mut state).and_then(|read| {
+        harvest.reconcile(&state, &read)?;
+        Ok(read)
+    });
     harvest.finish(run, &state, result)
 }
 
@@ -148,12 +173,26 @@ struct Harvest<'a> {
     skipped_before: u64,
     /// Why the watermark stays where it is although the run is complete.
     held: Option<String>,
+    /// What is being read.
+    phase: Phase,
+    /// The inventory, while its records are only listed.
+    listing: Option<Listing>,
+    lookup: Lookup,
+    inventory: InventoryEnd,
 }
 
-/// A window that was read to its end.
+/// A list that was read to its end.
 struct Read {
     shapes: Shapes,
     full: bool,
+    certainty: Certainty,
+    /// What did not come is not there.
+    whole: bool,
+    window: Window,
+    /// How many records came, where that is known.
+    came: Option<u64>,
+    /// How many there are, as the catalogue first told.
+    matched: Option<u64>,
 }
 
 impl Harvest<'_> {
@@ -209,8 +248,25 @@ impl Harvest<'_> {
         let shaped = self.store.holds_at_least(&self.job.source, SHAPED_MIN)?;
         let window = self.window(&dialect, state, if shaped { shapes } else { Shapes::Mixed });
         let full = window.lower.is_none();
-        let order = Order {
+        let order = self.order(&dialect, window, ElementSet::Full, if full { Shapes::default() } else { shapes });
+        let mut plan = self.resume(&order, state)?.unwrap_or_else(|| Plan::new(order));
+        // Whatever this run is told of inventories: the one that resumes it may be told otherwise.
+        self.store.keep_met(full.then_some(Phase::Window));
+        self.dialect = Some(dialect);
+        let certainty = self.read_window(&mut plan);
+        self.counters.matched = plan.matched();
+        self.passes = plan.pass();
+        self.tell_bad_positions(&mut plan)?;
+        let certainty = certainty?;
+        self.judge(&mut plan, certainty)?;
+        self.weigh_margin(state, &plan)?;
+        Ok(self.read_of(&plan, certainty))
+    }
+
+    fn order(&self, dialect: &Dialect, window: Window, element_set: ElementSet, shapes: Shapes) -> Order {
+        Order {
             window,
+            element_set,
             page_size: self.job.page_size,
             clock: dialect.clock,
             upper_obeyed: dialect.upper_obeyed,
@@ -218,18 +274,21 @@ impl Harvest<'_> {
             clock_sure: dialect.clock_sure,
             sorted: dialect.sort_obeyed,
             matched_is_total: dialect.matched_is_total,
-            shapes: if full { Shapes::default() } else { shapes },
+            shapes,
             started: micros_from(self.time.now()),
-        };
-        let mut plan = self.resume(&order, state)?.unwrap_or_else(|| Plan::new(order));
-        self.dialect = Some(dialect);
-        let certainty = self.read_window(&mut plan);
-        self.counters.matched = plan.matched();
-        self.passes = plan.pass();
-        self.tell_bad_positions(&mut plan)?;
-        self.judge(&mut plan, certainty?)?;
-        self.weigh_margin(state, &plan)?;
-        Ok(Read { shapes: plan.shapes(), full })
+        }
+    }
+
+    fn read_of(&self, plan: &Plan, certainty: Certainty) -> Read {
+        Read {
+            shapes: plan.shapes(),
+            full: !plan.is_filtered(),
+            certainty,
+            whole: plan.saw_the_whole_list(),
+            window: plan.window().clone(),
+            came: plan.came(),
+            matched: plan.matched(),
+        }
     }
 
     /// What this run reads: after the watermark, or everything.
@@ -260,8 +319,7 @@ impl Harvest<'_> {
             return Ok(None);
         };
         log::info!("resuming an unfinished run of {}", self.job.source);
-        let anchors = plan.anchors().iter().map(|(identifier, modified)| (identifier.as_str(), modified.as_str()));
-        self.store.mark_seen(plan.pass(), anchors)?;
+        self.recall(&plan)?;
         if let Some(newest) = &cursor.newest {
             self.newest.observe_earlier(newest);
         }
@@ -271,10 +329,27 @@ impl Harvest<'_> {
         Ok(Some(plan))
     }
 
+    /// Meets again what the run that is resumed had met: all of it where everything is read, else what an overlap is recognised by.
+    fn recall(&mut self, plan: &Plan) -> Result<(), Error> {
+        if !plan.is_filtered() {
+            self.store.recall_met(&self.job.source, self.phase)?;
+        }
+        let anchors = plan.anchors().iter().map(|(identifier, modified)| (identifier.as_str(), modified.as_str()));
+        self.store.mark_seen(self.pass(plan), anchors)?;
+        Ok(())
+    }
+
+    fn pass(&self, plan: &Plan) -> Pass {
+        Pass { phase: self.phase, number: plan.pass() }
+    }
+
     /// The loop: ask, commit, until the plan says that the window is read.
     fn read_window(&mut self, plan: &mut Plan) -> Result<Certainty, Error> {
         loop {
             self.stop.check()?;
+            if self.listing.as_ref().is_some_and(Listing::is_of_no_use) {
+                return Ok(Certainty::Told);
+            }
             match plan.step() {
                 Step::Ask(query) => self.ask(plan, &query)?,
                 Step::Count(query) => {
@@ -305,7 +380,8 @@ impl Harvest<'_> {
             Ok(answer) => {
                 self.patience = Patience::Full;
                 plan.begin_at(self.started.unwrap_or(answer.server_now));
-                self.take_page(plan, &answer)
+                self.take_page(plan, &answer)?;
+                Ok(())
             }
             Err(failure) => {
                 let page = match failure.kind {
@@ -336,19 +412,22 @@ impl Harvest<'_> {
     }
 
     /// A page: what is new in it, where the plan goes from here, and then all of it into the store with the cursor.
-    fn take_page(&mut self, plan: &mut Plan, answer: &Answer) -> Result<(), Error> {
+    fn take_page(&mut self, plan: &mut Plan, answer: &Answer) -> Result<PageCounts, Error> {
         let records: Vec<_> = answer.results.records.iter().collect();
-        let known = records.iter().filter_map(|record| Some((record.identifier?, record.modified.unwrap_or_default())));
-        let mut seen = self.store.mark_seen(plan.pass(), known)?.into_iter();
+        let named = records.iter().filter_map(|record| Some((record.identifier?, record.modified.unwrap_or_default())));
+        let mut meetings = self.store.mark_seen(self.pass(plan), named)?.into_iter();
+        let nameless = Meeting { seen: Seen::Anonymous, known_in_run: false };
         let started = self.started.unwrap_or(answer.server_now);
         let mut elements = Vec::with_capacity(records.len());
+        let mut known = Vec::with_capacity(records.len());
         for record in &records {
             let interval: Option<Interval> = record.modified.and_then(timestamp::parse);
-            if let (Some(text), Some(interval)) = (record.modified, &interval) {
+            if let (Some(text), Some(interval), Phase::Window) = (record.modified, &interval, self.phase) {
                 self.newest.observe(text, interval, started, self.job.settle);
             }
-            let seen = record.identifier.and_then(|_| seen.next()).unwrap_or(Seen::Anonymous);
+            let Meeting { seen, known_in_run } = record.identifier.and_then(|_| meetings.next()).unwrap_or(nameless);
             elements.push(ElementFacts { identifier: record.identifier, modified: record.modified, interval, seen });
+            known.push(known_in_run);
         }
         let results = &answer.results;
         plan.on_page(&PageFacts {
@@ -359,32 +438,42 @@ impl Harvest<'_> {
         });
         if !plan.is_contiguous() {
             let first_met = elements.iter().filter(|element| element.seen != Seen::Here).filter_map(|element| element.identifier);
-            self.store.disown_seen(first_met)?;
+            self.store.disown_seen(self.phase, first_met)?;
         }
         let confirmed = plan.take_confirmed();
-        self.store
-            .mark_seen(plan.pass(), confirmed.iter().map(|(identifier, modified)| (identifier.as_str(), modified.as_str())))?;
+        let pairs = confirmed.iter().map(|(identifier, modified)| (identifier.as_str(), modified.as_str()));
+        self.store.mark_seen(self.pass(plan), pairs)?;
+        if self.listing.is_some() {
+            return self.take_listed(plan, &records, &known);
+        }
         if let (Step::Ask(next), Some(dialect)) = (plan.step(), &self.dialect) {
             self.catalogue.begin(dialect, &next);
         }
-        self.commit(plan, answer, &elements)
+        let rows = records.iter().zip(&elements).zip(&known);
+        self.commit(plan, rows.map(|((record, facts), known)| (record, facts.interval, *known)), Vec::new())
     }
 
-    fn commit(&mut self, plan: &mut Plan, answer: &Answer, elements: &[ElementFacts<'_>]) -> Result<(), Error> {
-        let mut writes = Vec::with_capacity(elements.len());
-        let mut flaws = Vec::new();
-        for (record, facts) in answer.results.records.iter().zip(elements) {
+    /// One transaction for records, each with the interval of its stamp and whether this run knows it already, and for problems found
+    /// before.
+    fn commit<'r>(
+        &mut self,
+        plan: &mut Plan,
+        rows: impl Iterator<Item = (&'r Record<'r>, Option<Interval>, bool)>,
+        mut flaws: Vec<(String, &str)>,
+    ) -> Result<PageCounts, Error> {
+        let mut writes = Vec::new();
+        for (record, interval, known_in_run) in rows {
             match (record.identifier, record.flaw) {
                 (Some(identifier), None) => writes.push(RecordWrite {
                     identifier,
                     title: record.title,
                     modified: record.modified,
-                    modified_at: facts.interval.map(|interval| interval.nominal),
-                    modified_until: facts.interval.map(|interval| interval.end),
+                    modified_at: interval.map(|interval| interval.nominal),
+                    modified_until: interval.map(|interval| interval.end),
                     xml: record.xml,
-                    known_in_run: facts.seen != Seen::New,
+                    known_in_run,
                 }),
-                (Some(identifier), Some(flaw)) => flaws.push((format!("id:{identifier}"), flaw)),
+                (Some(identifier), Some(flaw)) => flaws.push((place_of(identifier), flaw)),
                 (None, flaw) => flaws.push((place_of_anonymous(record.xml), flaw.unwrap_or("a record without identifier"))),
             }
         }
@@ -396,13 +485,17 @@ impl Harvest<'_> {
             .map(|(place, why)| ProblemWrite { place, why })
             .chain(places.iter().map(|place| ProblemWrite { place, why: &why_bad }))
             .collect();
-        let cursor = plan.cursor();
+        let text = plan.cursor();
         let skipped = self.skipped_before + self.counters.skipped + problems.len() as u64;
+        let cursor = match self.phase {
+            Phase::Window => CursorWrite::Window { plan: &text, newest: self.newest.text(), skipped },
+            Phase::Inventory => CursorWrite::Inventory { plan: &text },
+        };
         let page = PageWrite {
             source: &self.job.source,
             records: &writes,
             harvested_at: &self.time.now_text(),
-            cursor: Some(CursorWrite { plan: &cursor, newest: self.newest.text(), skipped }),
+            cursor: Some(cursor),
             problems: &problems,
             shapes: None,
         };
@@ -410,7 +503,7 @@ impl Harvest<'_> {
         self.tell_problems(&problems);
         self.pages += 1;
         self.count(counts);
-        Ok(())
+        Ok(counts)
     }
 
     fn count(&mut self, page: PageCounts) {
@@ -423,7 +516,7 @@ impl Harvest<'_> {
     /// A problem that is met twice in a run, in the overlap of two pages, is told and counted once.
     fn tell_problems(&mut self, problems: &[ProblemWrite<'_>]) {
         for problem in problems {
-            if self.told.len() >= TOLD_MAX || !self.told.insert(name_of(problem.place)) {
+            if self.told.len() >= TOLD_MAX || !self.told.insert(stable_hash(problem.place)) {
                 continue;
             }
             self.counters.skipped += 1;
@@ -539,81 +632,11 @@ impl Harvest<'_> {
         }
     }
 
-    /// The one transaction that ends the run.
-    fn finish(mut self, run: RunId, state: &SourceState, result: Result<Read, Error>) -> Result<Ending, StoreError> {
-        let result = result.and_then(|read| {
-            let counts = self.store.settle_deferred(&self.job.source, &self.time.now_text())?;
-            self.count(counts);
-            Ok(read)
-        });
-        let traffic = self.catalogue.traffic();
-        let Traffic { requests, retries, bytes } = traffic;
-        self.counters = Counters { requests, retries, bytes, ..self.counters };
-        let moved = if result.is_ok() { self.moved_watermark(state) } else { None };
-        let error = result.as_ref().err().map(ToString::to_string);
-        let outcome = match &result {
-            Ok(_) => Outcome::Complete,
-            Err(Error::Stopped(_)) => Outcome::Partial,
-            Err(_) if self.pages > 0 => Outcome::Partial,
-            Err(_) => Outcome::Failed,
-        };
-        let exit = result.as_ref().err().map_or(ExitStatus::Ok, Error::exit_status);
-        let full = result.as_ref().is_ok_and(|read| read.full) && self.held.is_none();
-        let mut dialect = self.dialect.clone();
-        if let (Ok(_), Some(dialect)) = (&result, &mut dialect) {
-            dialect.gzip &= self.catalogue.gzip();
-            if !dialect.is_provisional() && stored(dialect) != state.dialect {
-                self.store.save_dialect(&self.job.source, &stored(dialect))?;
-            }
-        }
-        let shapes = result.as_ref().ok().map(|read| read.shapes.to_text());
-        self.store.finish_run(&RunEnd {
-            run,
-            source: &self.job.source,
-            ended_at: &self.time.now_text(),
-            outcome: match outcome {
-                Outcome::Complete => RunOutcome::Complete { watermark: moved.as_deref().map(watermark_write) },
-                Outcome::Partial => RunOutcome::Partial,
-                Outcome::Skipped => RunOutcome::Skipped,
-                Outcome::Failed => RunOutcome::Failed,
-            },
-            exit_code: exit.code(),
-            counts: run_counts(&self.counters),
-            shapes: shapes.as_deref(),
-            clock: None,
-            fingerprint: None,
-            full_due: if full { FullDue::Clear } else { FullDue::Keep },
-            cursor: match &result {
-                Ok(_) | Err(Error::Strict { .. }) => CursorEnd::Drop,
-                Err(_) => CursorEnd::Keep,
-            },
-            problems: if full && !self.resumed { ProblemsEnd::DropUnmet } else { ProblemsEnd::Keep },
-            error: error.as_deref(),
-        })?;
-        Ok(Ending {
-            outcome,
-            error: result.err(),
-            counters: self.counters,
-            watermark_before: state.watermark.clone(),
-            watermark: moved.unwrap_or_else(|| state.watermark.clone()),
-            clock: dialect.and_then(|dialect| dialect.clock).unwrap_or(Clock::None),
-            passes: self.passes,
-        })
-    }
-
-    fn moved_watermark(&self, state: &SourceState) -> Option<String> {
-        if let Some(why) = &self.held {
-            log::info!("the watermark stays at {}: {why}", state.watermark);
-            return None;
-        }
-        match self.dialect.as_ref()?.clock? {
-            Clock::Record | Clock::None => self.newest.moved_from(&state.watermark),
-            Clock::Server => {
-                let mut server = Newest::default();
-                server.observe_earlier(&watermark::of_server(self.started?, self.job.settle));
-                server.moved_from(&state.watermark)
-            }
-        }
+    /// Decides on what was put off.
+    fn settle(&mut self) -> Result<(), Error> {
+        let counts = self.store.settle_deferred(&self.job.source, &self.time.now_text())?;
+        self.count(counts);
+        Ok(())
     }
 }
 
@@ -638,6 +661,10 @@ fn may_be_forgotten_words(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Dialect | FailureKind::Report | FailureKind::NotCsw | FailureKind::BadPage)
 }
 
+fn place_of(identifier: &str) -> String {
+    format!("id:{identifier}")
+}
+
 fn place_of_position(bad: &BadPosition) -> String {
     match bad.lower.as_str() {
         "" => format!("position {}", bad.position),
@@ -647,56 +674,5 @@ fn place_of_position(bad: &BadPosition) -> String {
 
 /// Names an element without identifier by its content, so that the next run finds the same name.
 fn place_of_anonymous(xml: &str) -> String {
-    format!("element {:016x}", name_of(xml))
-}
-
-/// FNV-1a, 64 bit: stable from one version of the standard library to the next, as a stored name must be.
-fn name_of(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-fn watermark_write(text: &str) -> Watermark<'_> {
-    Watermark { text, at: timestamp::parse(text).map(|interval| interval.nominal) }
-}
-
-fn run_counts(counters: &Counters) -> RunCounts {
-    let Counters { new, updated, unchanged, deleted, skipped, matched, requests, retries, bytes } = *counters;
-    RunCounts { new, updated, unchanged, deleted, skipped, matched, requests, retries, bytes }
-}
-
-fn stored(dialect: &Dialect) -> StoredDialect {
-    StoredDialect {
-        endpoint: Some(dialect.endpoint.clone()),
-        version: Some(dialect.version.as_str().to_owned()),
-        binding: Some(dialect.manner()),
-        property: dialect.property.clone(),
-        sort: dialect.sort.clone(),
-        sort_obeyed: Some(dialect.sort_obeyed),
-        clock_sure: Some(dialect.clock_sure),
-        literal: Some(if dialect.days_only { "day" } else { "date-time" }.to_owned()),
-        clock: dialect.clock.map(|clock| clock.as_str().to_owned()),
-        upper_bound: Some(dialect.upper_obeyed),
-        matched_is_total: Some(dialect.matched_is_total),
-        exact_changes: Some(dialect.exact_changes),
-        gzip: Some(dialect.gzip),
-    }
-}
-
-/// The remembered dialect; `None` when nothing was remembered.
-fn dialect_of(stored: &StoredDialect) -> Option<Dialect> {
-    let dialect = Dialect {
-        version: stored.version.as_deref().and_then(Version::named).unwrap_or_default(),
-        property: stored.property.clone(),
-        sort: stored.sort.clone(),
-        sort_obeyed: stored.sort_obeyed.unwrap_or(false),
-        clock_sure: stored.clock_sure.unwrap_or(false),
-        clock: stored.clock.as_deref().and_then(Clock::named),
-        days_only: stored.literal.as_deref() == Some("day"),
-        upper_obeyed: stored.upper_bound.unwrap_or(false),
-        matched_is_total: stored.matched_is_total.unwrap_or(false),
-        exact_changes: stored.exact_changes.unwrap_or(0),
-        gzip: stored.gzip.unwrap_or(true),
-        ..Dialect::untried(stored.endpoint.clone()?)
-    };
-    Some(dialect.in_manner(stored.binding.as_deref().unwrap_or_default()))
+    format!("element {:016x}", stable_hash(xml))
 }

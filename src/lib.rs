@@ -41,6 +41,10 @@ pub mod report;
 
 pub mod csw;
 
+pub mod reconcile;
+
+pub mod stable_hash;
+
 // Effects.
 
 pub mod http;

@@ -232,13 +232,7 @@ fn languages(binding: Binding, capabilities: Option<&Capabilities>) -> Vec<Const
 }
 
 fn first_record() -> Query {
-    Query {
-        window: Window::default(),
-        start_position: 1,
-        max_records: 1,
-        result_type: ResultType::Results,
-        sort_order: SortOrder::Ascending,
-    }
+    Query { result_type: ResultType::Results, ..Query::default() }
 }
 
 fn after(literal: &str) -> Window {

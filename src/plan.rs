@@ -36,7 +36,7 @@
 
 mod cursor;
 
-use crate::csw::{Lower, Query, ResultType, SortOrder, Window};
+use crate::csw::{ElementSet, Lower, Query, ResultType, Window};
 use crate::dialect::Clock;
 use crate::timestamp::{self, Interval, Micros, SECOND, Shapes};
 
@@ -166,6 +166,8 @@ pub struct BadPosition {
 pub struct Order {
     /// The window.
     pub window: Window,
+    /// How much of each record.
+    pub element_set: ElementSet,
     /// `maxRecords`, at least 1.
     pub page_size: u32,
     /// The clock, when calibrated.
@@ -317,6 +319,10 @@ struct Evidence {
     short: bool,
     /// A page was asked for without overlap, and only the next request showed that it followed: two changes in between can hide each other.
     bare: bool,
+    /// A position could not be read, or was empty.
+    hole: bool,
+    /// What follows was edited since the run began, and was left to the next one.
+    left: bool,
     /// Identifiers that no earlier pass had.
     new: u64,
 }
@@ -389,7 +395,8 @@ impl Plan {
                     start_position: self.asked.start,
                     max_records: self.asked.size,
                     result_type: ResultType::Results,
-                    sort_order: SortOrder::Ascending,
+                    element_set: self.order.element_set,
+                    ..Query::default()
                 })
             }
         }
@@ -422,9 +429,9 @@ impl Plan {
     /// How many elements the window has by its own count, where that is known to be too few for what matched: (came, matched).
     #[must_use]
     pub fn shortfall(&self) -> Option<(u64, u64)> {
-        let came = self.distinct + self.anonymous;
+        let came = self.came()?;
         let matched = self.list.matched_last.filter(|_| !self.matched_lies && self.list.window == self.order.window)?;
-        (self.distinct_known && came < matched).then_some((came, matched))
+        (came < matched).then_some((came, matched))
     }
 
     /// Whether a record came that is certainly older than the bound asked for, although the clock was taken to be *record*.
@@ -449,6 +456,27 @@ impl Plan {
     pub const fn is_quiet(&self) -> bool {
         let Evidence { moved, shrunk, short, .. } = self.evidence;
         !moved && !shrunk && !short
+    }
+
+    /// What is read.
+    #[must_use]
+    pub const fn window(&self) -> &Window {
+        &self.order.window
+    }
+
+    /// Whether the last pass read one list without any filter, from its first record to its last, and nothing moved meanwhile. Only then is
+    /// everything that did not come not there: a record may have gone back in the list behind what was read, and one without a stamp
+    /// is in no list that is entered by a stamp.
+    #[must_use]
+    pub fn saw_the_whole_list(&self) -> bool {
+        let Evidence { hole, left, .. } = self.evidence;
+        self.is_quiet() && !hole && !left && !self.is_filtered() && self.list.window == self.order.window
+    }
+
+    /// How many records of the window came, where that is known.
+    #[must_use]
+    pub fn came(&self) -> Option<u64> {
+        self.distinct_known.then_some(self.distinct + self.anonymous)
     }
 
     /// Whether only a part of the catalogue is read.
@@ -567,6 +595,7 @@ impl Plan {
         self.suspects.push(BadPosition { lower, position: asked.start });
         self.list.boundary = asked.start;
         self.list.hole = asked.start;
+        self.evidence.hole = true;
         if self.suspects.len() < BAD_POSITIONS_MAX as usize {
             return;
         }
@@ -610,9 +639,10 @@ impl Plan {
         if count > 0 && matched < asked.start - 1 + count {
             self.matched_lies = true;
         }
-        self.evidence.shrunk |= !self.matched_lies && self.list.matched_last.is_some_and(|last| matched < last);
         let more = count > 0 && matched > asked.start - 1 + count;
         self.order.matched_is_total |= more;
+        // A count that was never more than what came goes up and down with the position that is asked for.
+        self.evidence.shrunk |= self.matched_is_total() && self.list.matched_last.is_some_and(|last| matched < last);
         self.list.matched_first.get_or_insert(matched);
         self.list.matched_last = Some(matched);
         self.matched.get_or_insert(matched);
@@ -658,6 +688,7 @@ impl Plan {
             }
             self.list.boundary += u64::from(asked.size);
             self.list.hole = self.list.boundary;
+            self.evidence.hole = true;
             return;
         }
         if matched == Some(0) || asked.start == 1 {
@@ -849,7 +880,9 @@ impl Plan {
             && self.list.matched_first.is_some_and(|first| self.list.boundary > first.saturating_mul(2).saturating_add(allowance));
         // What follows may be older than the run: nothing shows that the next one would read it.
         self.evidence.short |= overgrown;
-        self.chase >= CHASE_PAGES_MAX || overgrown
+        let left = self.chase >= CHASE_PAGES_MAX;
+        self.evidence.left |= left;
+        left || overgrown
     }
 
     /// Whether a record cannot leave its place in the list without showing another stamp.
@@ -1077,6 +1110,7 @@ mod tests {
     fn order() -> Order {
         Order {
             window: Window::default(),
+            element_set: ElementSet::Full,
             page_size: 100,
             clock: None,
             upper_obeyed: false,

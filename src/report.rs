@@ -77,6 +77,8 @@ pub struct Summary {
     pub watermark: Option<String>,
     /// The clock of the source.
     pub clock: Clock,
+    /// Whether everything that the catalogue holds was compared with the store.
+    pub reconciled: bool,
 }
 
 impl Summary {
@@ -113,7 +115,7 @@ impl Summary {
         push_text(&mut out, "watermark_before", self.watermark_before.as_deref());
         push_text(&mut out, "watermark", self.watermark.as_deref());
         push_text(&mut out, "clock", Some(self.clock.as_str()));
-        push_raw(&mut out, "reconciled", false);
+        push_raw(&mut out, "reconciled", self.reconciled);
         out.push('}');
         out
     }
@@ -174,6 +176,7 @@ mod tests {
             watermark_before: Some("2026-07-08T00:00:00Z".to_owned()),
             watermark: Some("2026-07-09T22:14:07Z".to_owned()),
             clock: Clock::Record,
+            reconciled: false,
         }
     }
 

@@ -4,6 +4,7 @@
 
 use crate::catalogue::{Answer, Catalogue, Failure, Patience, Traffic};
 use crate::csw::capabilities::Capabilities;
+use crate::csw::response::Records;
 use crate::csw::{Query, ResultType, Window};
 use crate::dialect::Dialect;
 
@@ -93,6 +94,10 @@ impl Catalogue for Observed<'_> {
             });
         }
         answer
+    }
+
+    fn get_records_by_id(&mut self, dialect: &Dialect, identifiers: &[&str], patience: Patience) -> Result<Records, Failure> {
+        self.inner.get_records_by_id(dialect, identifiers, patience)
     }
 
     fn traffic(&self) -> Traffic {

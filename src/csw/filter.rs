@@ -25,27 +25,48 @@ pub const fn reference(version: Version) -> &'static str {
     }
 }
 
-/// The `Filter` that keeps the records of `window` by `property`; empty where the window has no edge.
+/// The queryable that every catalogue has for a record's identifier (OGC 07-006r1, table 6; OGC 12-176r7, table 8).
+pub const IDENTIFIER: &str = "dc:identifier";
+
+/// The comparisons that keep the records of `window` by `property`, one for each edge.
 ///
-/// `declarations` stands within the start tag, with a blank before it: empty where the surrounding document declares the prefix of the
-/// filter and that of the property. There are no blanks around literals: pycsw compares texts, and a leading blank sorts before every
-/// stamp.
+/// There are no blanks around literals: pycsw compares texts, and a leading blank sorts before every stamp.
 #[must_use]
-pub fn comparison(window: &Window, property: &str, version: Version, declarations: &str) -> String {
+pub fn comparisons(window: &Window, property: &str, version: Version) -> Vec<String> {
     let operator = |name: &str, literal: &str| operator(version, name, property, literal);
-    let prefix = prefix(version);
     let lower = window.lower.as_ref().map(|lower| match lower {
         Lower::After(literal) => operator("PropertyIsGreaterThan", literal),
         Lower::From(literal) => operator("PropertyIsGreaterThanOrEqualTo", literal),
     });
     let upper = window.upper.as_ref().map(|literal| operator("PropertyIsLessThanOrEqualTo", literal));
-    match (lower, upper) {
-        (None, None) => String::new(),
-        (Some(only), None) | (None, Some(only)) => format!("<{prefix}:Filter{declarations}>{only}</{prefix}:Filter>"),
-        (Some(lower), Some(upper)) => {
-            format!("<{prefix}:Filter{declarations}><{prefix}:And>{lower}{upper}</{prefix}:And></{prefix}:Filter>")
-        }
+    lower.into_iter().chain(upper).collect()
+}
+
+/// The comparison that keeps what has this identifier.
+#[must_use]
+pub fn identifies(identifier: &str, version: Version) -> String {
+    operator(version, "PropertyIsEqualTo", IDENTIFIER, identifier)
+}
+
+/// The `Filter` of operators that must all hold; empty where there are none.
+///
+/// `declarations` stands within the start tag, with a blank before it: empty where the surrounding document declares the prefix of the
+/// filter and those of the properties.
+#[must_use]
+pub fn document(operators: &[String], version: Version, declarations: &str) -> String {
+    let prefix = prefix(version);
+    match operators {
+        [] => String::new(),
+        [only] => format!("<{prefix}:Filter{declarations}>{only}</{prefix}:Filter>"),
+        several => format!("<{prefix}:Filter{declarations}>{}</{prefix}:Filter>", all_of(several, version)),
     }
+}
+
+/// The operator that holds when all of these do.
+#[must_use]
+pub fn all_of(operators: &[String], version: Version) -> String {
+    let prefix = prefix(version);
+    format!("<{prefix}:And>{}</{prefix}:And>", operators.concat())
 }
 
 fn operator(version: Version, name: &str, property: &str, literal: &str) -> String {
@@ -59,18 +80,31 @@ fn operator(version: Version, name: &str, property: &str, literal: &str) -> Stri
 /// The comparisons of the same window in CQL_TEXT, one for each edge.
 #[must_use]
 pub fn cql_terms(window: &Window, property: &str) -> Vec<String> {
-    let term = |sign: &str, literal: &str| format!("{} {sign} '{}'", property.trim(), literal.trim().replace('\'', "''"));
     let lower = window.lower.as_ref().map(|lower| match lower {
-        Lower::After(literal) => term(">", literal),
-        Lower::From(literal) => term(">=", literal),
+        Lower::After(literal) => cql_term(property, ">", literal),
+        Lower::From(literal) => cql_term(property, ">=", literal),
     });
-    let upper = window.upper.as_ref().map(|literal| term("<=", literal));
+    let upper = window.upper.as_ref().map(|literal| cql_term(property, "<=", literal));
     lower.into_iter().chain(upper).collect()
+}
+
+/// [`identifies`] in CQL_TEXT.
+#[must_use]
+pub fn cql_identifies(identifier: &str) -> String {
+    cql_term(IDENTIFIER, "=", identifier)
+}
+
+fn cql_term(property: &str, sign: &str, literal: &str) -> String {
+    format!("{} {sign} '{}'", property.trim(), literal.trim().replace('\'', "''"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn comparison(window: &Window, property: &str, version: Version, declarations: &str) -> String {
+        document(&comparisons(window, property, version), version, declarations)
+    }
 
     fn window(lower: Option<Lower>, upper: Option<&str>) -> Window {
         Window { lower, upper: upper.map(str::to_owned) }
@@ -136,6 +170,16 @@ mod tests {
              </fes:PropertyIsGreaterThan><fes:PropertyIsLessThanOrEqualTo><fes:ValueReference>dct:modified</fes:ValueReference>\
              <fes:Literal>b</fes:Literal></fes:PropertyIsLessThanOrEqualTo></fes:And></fes:Filter>"
         );
+    }
+
+    #[test]
+    fn an_identifier_is_compared_with_what_every_catalogue_has() {
+        assert_eq!(
+            document(&[identifies("a<b", Version::V202)], Version::V202, ""),
+            "<ogc:Filter><ogc:PropertyIsEqualTo><ogc:PropertyName>dc:identifier</ogc:PropertyName>\
+             <ogc:Literal>a&lt;b</ogc:Literal></ogc:PropertyIsEqualTo></ogc:Filter>"
+        );
+        assert_eq!(cql_identifies("it's"), "dc:identifier = 'it''s'");
     }
 
     #[test]

@@ -182,6 +182,36 @@ pub enum ResultType {
     Hits,
 }
 
+/// `ElementSetName`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ElementSet {
+    /// Identifier, title and little more; a modified date nowhere.
+    Brief,
+    /// In between.
+    Summary,
+    /// All that there is.
+    #[default]
+    Full,
+}
+
+impl ElementSet {
+    /// As it stands in requests.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ElementSet::Brief => "brief",
+            ElementSet::Summary => "summary",
+            ElementSet::Full => "full",
+        }
+    }
+
+    /// The element set of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [ElementSet::Brief, ElementSet::Summary, ElementSet::Full].into_iter().find(|set| set.as_str() == name)
+    }
+}
+
 /// `SortOrder` on the modified property.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SortOrder {
@@ -205,12 +235,41 @@ pub struct Query {
     pub result_type: ResultType,
     /// The order, where the catalogue sorts.
     pub sort_order: SortOrder,
+    /// How much of each record.
+    pub element_set: ElementSet,
+    /// Only what has this identifier.
+    pub identifier: Option<String>,
+}
+
+/// Records of one identifier that are looked at.
+const TWINS_MAX: u32 = 10;
+
+impl Default for Query {
+    /// How many records the whole catalogue holds.
+    fn default() -> Self {
+        Query {
+            window: Window::default(),
+            start_position: 1,
+            max_records: 1,
+            result_type: ResultType::Hits,
+            sort_order: SortOrder::Ascending,
+            element_set: ElementSet::Full,
+            identifier: None,
+        }
+    }
 }
 
 impl Query {
     /// How many records lie in `window`.
     #[must_use]
     pub fn hits(window: Window) -> Self {
-        Query { window, start_position: 1, max_records: 1, result_type: ResultType::Hits, sort_order: SortOrder::Ascending }
+        Query { window, ..Query::default() }
+    }
+
+    /// The records that have this identifier: one, as a rule.
+    #[must_use]
+    pub fn identified(identifier: &str) -> Self {
+        let result_type = ResultType::Results;
+        Query { max_records: TWINS_MAX, result_type, identifier: Some(identifier.to_owned()), ..Query::default() }
     }
 }

@@ -69,29 +69,6 @@ const OWN_PARAMETERS: [&str; 27] = [
 /// Longest url taken.
 const URL_BYTES_MAX: usize = 4_096;
 
-/// `ElementSetName`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ElementSet {
-    /// Identifier, title and little more; a modified date nowhere.
-    Brief,
-    /// In between.
-    Summary,
-    /// All that there is.
-    Full,
-}
-
-impl ElementSet {
-    /// As it stands in requests.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ElementSet::Brief => "brief",
-            ElementSet::Summary => "summary",
-            ElementSet::Full => "full",
-        }
-    }
-}
-
 /// `typeNames`: what is queried, whatever the output schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TypeName {
@@ -127,8 +104,6 @@ pub struct Phrasing<'a> {
     pub sort: Option<&'a str>,
     /// `outputSchema`.
     pub schema: &'a OutputSchema,
-    /// `ElementSetName`.
-    pub element_set: ElementSet,
     /// `typeNames`.
     pub type_name: TypeName,
     /// The user's own filter, which holds in every request.
@@ -157,10 +132,7 @@ impl std::fmt::Debug for CleanUrl {
 #[must_use]
 pub fn get_records_body(query: &Query, phrasing: &Phrasing<'_>) -> String {
     let version = phrasing.version;
-    let csw = match version {
-        Version::V202 => "csw",
-        Version::V300 => "csw30",
-    };
+    let csw = prefix(version);
     let type_name = phrasing.type_name.as_str(version);
     let ours = OurPart { language: ConstraintLanguage::Filter, ..our_part(query, phrasing, "") };
     let constraint = match user_filter::constraint(phrasing.user_filter, &ours) {
@@ -186,12 +158,12 @@ pub fn get_records_body(query: &Query, phrasing: &Phrasing<'_>) -> String {
          outputSchema=\"{}\" startPosition=\"{}\" maxRecords=\"{}\">\
          <{csw}:Query typeNames=\"{type_name}\"><{csw}:ElementSetName>{}</{csw}:ElementSetName>{constraint}{sort_by}</{csw}:Query>\
          </{csw}:GetRecords>",
-        declarations(version, &[Some(&own), Some(&filters), Some(type_name), phrasing.property, phrasing.sort]),
+        declarations(version, &[Some(&own), Some(&filters), Some(type_name), phrasing.property, phrasing.sort, identifier(query)]),
         version.as_str(),
         escape(phrasing.schema.in_version(version)),
         query.start_position,
         max_records(query, version),
-        phrasing.element_set.as_str(),
+        query.element_set.as_str(),
     )
 }
 
@@ -201,9 +173,9 @@ pub fn get_records_url(base: &str, query: &Query, phrasing: &Phrasing<'_>) -> St
     let version = phrasing.version;
     let type_name = phrasing.type_name.as_str(version);
     let (start_position, max_records) = (query.start_position.to_string(), max_records(query, version).to_string());
-    let namespaces = xmlns(version, &[Some(type_name), phrasing.property, phrasing.sort]);
+    let namespaces = xmlns(version, &[Some(type_name), phrasing.property, phrasing.sort, identifier(query)]);
     let filters = format!("{}:", filter::prefix(version));
-    let declarations = declarations(version, &[Some(&filters), phrasing.property]);
+    let declarations = declarations(version, &[Some(&filters), phrasing.property, identifier(query)]);
     let constraint = user_filter::constraint(phrasing.user_filter, &our_part(query, phrasing, &declarations));
     let sort = phrasing.sort.map(|name| match query.sort_order {
         SortOrder::Ascending => format!("{}:A", name.trim()),
@@ -217,7 +189,7 @@ pub fn get_records_url(base: &str, query: &Query, phrasing: &Phrasing<'_>) -> St
         ("outputFormat", "application/xml"),
         ("outputSchema", phrasing.schema.in_version(version)),
         ("typeNames", type_name),
-        ("elementSetName", phrasing.element_set.as_str()),
+        ("elementSetName", query.element_set.as_str()),
         ("startPosition", start_position.as_str()),
         ("maxRecords", max_records.as_str()),
     ]);
@@ -230,6 +202,52 @@ pub fn get_records_url(base: &str, query: &Query, phrasing: &Phrasing<'_>) -> St
     }
     parameters.extend(sort.as_deref().map(|sort| ("sortby", sort)));
     with_parameters(base, &parameters)
+}
+
+/// The body of a GetRecordById by POST: the whole records of these identifiers, in the schema that is harvested.
+///
+/// 3.0.0 takes one identifier at a time.
+#[must_use]
+pub fn get_record_by_id_body(identifiers: &[&str], version: Version, schema: &OutputSchema) -> String {
+    let csw = prefix(version);
+    let own = format!("{csw}:");
+    let ids: String = identifiers.iter().map(|identifier| format!("<{csw}:Id>{}</{csw}:Id>", escape(*identifier))).collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <{csw}:GetRecordById{} service=\"CSW\" version=\"{}\" outputFormat=\"application/xml\" outputSchema=\"{}\">\
+         {ids}<{csw}:ElementSetName>full</{csw}:ElementSetName></{csw}:GetRecordById>",
+        declarations(version, &[Some(&own)]),
+        version.as_str(),
+        escape(schema.in_version(version)),
+    )
+}
+
+/// The url of the same by GET. A comma stands between two identifiers, so that one that holds a comma cannot be asked for.
+#[must_use]
+pub fn get_record_by_id_url(base: &str, identifiers: &[&str], version: Version, schema: &OutputSchema) -> String {
+    let ids = identifiers.join(",");
+    let parameters = [
+        ("service", "CSW"),
+        ("request", "GetRecordById"),
+        ("version", version.as_str()),
+        ("outputFormat", "application/xml"),
+        ("outputSchema", schema.in_version(version)),
+        ("elementSetName", "full"),
+        ("id", &ids),
+    ];
+    with_parameters(base, &parameters)
+}
+
+const fn prefix(version: Version) -> &'static str {
+    match version {
+        Version::V202 => "csw",
+        Version::V300 => "csw30",
+    }
+}
+
+/// The property that a query for one record compares.
+fn identifier(query: &Query) -> Option<&'static str> {
+    query.identifier.as_ref().map(|_| filter::IDENTIFIER)
 }
 
 const fn result_type(result_type: ResultType) -> &'static str {
@@ -251,6 +269,7 @@ fn our_part<'a>(query: &'a Query, phrasing: &Phrasing<'a>, declarations: &'a str
     OurPart {
         window: &query.window,
         property: phrasing.property,
+        identifier: query.identifier.as_deref(),
         version: phrasing.version,
         language: phrasing.language,
         declarations,
@@ -488,10 +507,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::csw::ElementSet;
     use crate::csw::{Lower, Window};
 
     fn query(window: Window) -> Query {
-        Query { window, start_position: 101, max_records: 100, result_type: ResultType::Results, sort_order: SortOrder::Ascending }
+        Query { start_position: 101, max_records: 100, result_type: ResultType::Results, ..Query::hits(window) }
     }
 
     fn phrasing(schema: &OutputSchema) -> Phrasing<'_> {
@@ -501,7 +521,6 @@ mod tests {
             property: None,
             sort: None,
             schema,
-            element_set: ElementSet::Full,
             type_name: TypeName::Record,
             user_filter: None,
         }
@@ -647,11 +666,11 @@ mod tests {
             property: Some("gmd:MD_Metadata/gco:DateTime"),
             sort: Some("gmd:dateStamp"),
             type_name: TypeName::Metadata,
-            element_set: ElementSet::Brief,
             ..phrasing(&schema)
         };
 
-        let body = get_records_body(&query(Window::default()), &phrasing);
+        let brief = Query { element_set: ElementSet::Brief, ..query(Window::default()) };
+        let body = get_records_body(&brief, &phrasing);
 
         for prefix in ["csw", "ogc", "gmd", "gco"] {
             assert_eq!(body.matches(&format!(" xmlns:{prefix}=")).count(), 1, "{body}");
@@ -661,9 +680,34 @@ mod tests {
     }
 
     #[test]
+    fn records_are_asked_for_by_identifier() {
+        let schema = OutputSchema::iso();
+        assert_eq!(
+            get_record_by_id_body(&["a&b", "c"], Version::V202, &schema),
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<csw:GetRecordById xmlns:csw=\"http://www.opengis.net/cat/csw/2.0.2\" \
+             service=\"CSW\" version=\"2.0.2\" outputFormat=\"application/xml\" outputSchema=\"http://www.isotc211.org/2005/gmd\">\
+             <csw:Id>a&amp;b</csw:Id><csw:Id>c</csw:Id><csw:ElementSetName>full</csw:ElementSetName></csw:GetRecordById>"
+        );
+        assert!(get_record_by_id_body(&["a"], Version::V300, &OutputSchema::csw()).contains("<csw30:Id>a</csw30:Id>"));
+        assert_eq!(
+            get_record_by_id_url("http://c.example/csw", &["a b", "c"], Version::V202, &schema),
+            "http://c.example/csw?service=CSW&request=GetRecordById&version=2.0.2&outputFormat=application/xml\
+             &outputSchema=http://www.isotc211.org/2005/gmd&elementSetName=full&id=a%20b,c"
+        );
+    }
+
+    #[test]
+    fn one_record_is_asked_for_by_a_filter_of_its_identifier() {
+        let schema = OutputSchema::csw();
+        let body = get_records_body(&Query::identified("a"), &phrasing(&schema));
+        assert!(body.contains("<ogc:PropertyName>dc:identifier</ogc:PropertyName><ogc:Literal>a</ogc:Literal>"), "{body}");
+        assert_eq!(body.matches(" xmlns:dc=").count(), 1, "{body}");
+    }
+
+    #[test]
     fn what_a_user_pins_cannot_break_the_request() {
         let schema = OutputSchema("urn:a\"><b".to_owned());
-        let phrasing = Phrasing { sort: Some(" x:a<b "), element_set: ElementSet::Summary, ..phrasing(&schema) };
+        let phrasing = Phrasing { sort: Some(" x:a<b "), ..phrasing(&schema) };
 
         let body = get_records_body(&query(Window::default()), &phrasing);
 

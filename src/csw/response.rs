@@ -116,6 +116,25 @@ pub fn parse(body: &[u8], charset: Option<&str>) -> Result<SearchResults, Answer
     page.finish()
 }
 
+/// Reads one answer to GetRecordById: a GetRecordByIdResponse (2.0.2) with any number of records, or a record alone (3.0.0). Of a record
+/// alone that has no identifier nothing says that it is one.
+///
+/// # Errors
+/// [`AnswerError`], when the body is neither.
+pub fn parse_by_id(body: &[u8], charset: Option<&str>) -> Result<Records, AnswerError> {
+    let text = decode(body, charset)?;
+    let mut page = Page::new(&text);
+    if page.read_asked_root()? == Root::Other {
+        return Err(of_other_root(&text));
+    }
+    let alone = page.is_bare();
+    let records = page.finish()?.records;
+    if alone && records.iter().all(|record| record.identifier.is_none()) {
+        return Err(of_other_root(&text));
+    }
+    Ok(records)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -361,6 +380,40 @@ mod tests {
         assert!(matches!(failed(&deep), AnswerError::Malformed(why) if why.contains("1,000")));
         let flaw = envelope("numberOfRecordsMatched='1' numberOfRecordsMatched='2'", "");
         assert!(matches!(failed(&flaw), AnswerError::Malformed(why) if why.contains("duplicate")));
+    }
+
+    fn by_id(text: &str) -> Vec<(Option<String>, String)> {
+        let records = parse_by_id(text.as_bytes(), None).unwrap();
+        records.iter().map(|record| (record.identifier.map(str::to_owned), record.xml.to_owned())).collect()
+    }
+
+    #[test]
+    fn records_asked_for_by_identifier_come_in_a_response_or_alone() {
+        let namespaces = "xmlns:csw='http://www.opengis.net/cat/csw/2.0.2' xmlns:dc='http://purl.org/dc/elements/1.1/' \
+                          xmlns:dct='http://purl.org/dc/terms/'";
+        let response = |inner: &str| {
+            format!("<?xml version='1.0'?><csw:GetRecordByIdResponse {namespaces}>{inner}</csw:GetRecordByIdResponse>")
+        };
+        let two = by_id(&response(&[dc("a", "x", "2024"), "\n".to_owned(), dc("b", "y", "")].concat()));
+        assert_eq!(two.iter().map(|(identifier, _)| identifier.as_deref()).collect::<Vec<_>>(), [Some("a"), Some("b")]);
+        assert!(two.iter().all(|(_, xml)| is_alone(xml)), "{two:?}");
+        assert!(by_id(&response("")).is_empty());
+        assert!(by_id("<GetRecordByIdResponse xmlns='http://www.opengis.net/cat/csw/2.0.2'/>").is_empty());
+        let alone = dc("a", "x", "2024").replacen("<csw:Record", &format!("<csw:Record {namespaces}"), 1);
+        assert_eq!(by_id(&format!("<?xml version='1.0'?><!-- x -->{alone}\n")), [(Some("a".to_owned()), alone)]);
+    }
+
+    #[test]
+    fn what_is_no_answer_to_get_record_by_id_is_told() {
+        let failed = |text: &str| parse_by_id(text.as_bytes(), None).unwrap_err();
+        let report = "<ows:ExceptionReport xmlns:ows='http://www.opengis.net/ows'><ows:Exception exceptionCode='X' locator='id'/>\
+                      </ows:ExceptionReport>";
+        assert!(matches!(failed(report), AnswerError::Report(report) if report.locator == "id"));
+        assert!(matches!(failed("<Capabilities xmlns='http://www.opengis.net/cat/csw/2.0.2'/>"), AnswerError::OtherRoot { .. }));
+        assert!(matches!(failed("<a><b/></a>"), AnswerError::OtherRoot { .. }));
+        assert!(matches!(failed("<html><body/></html>"), AnswerError::Html { .. }));
+        assert_eq!(failed("<csw:GetRecordByIdResponse xmlns:csw='http://www.opengis.net/cat/csw/2.0.2'>"), AnswerError::Truncated);
+        assert_eq!(failed(""), AnswerError::Empty);
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub struct OurPart<'a> {
     pub window: &'a Window,
     /// By what. Without one there is no window.
     pub property: Option<&'a str>,
+    /// The one record that is asked for.
+    pub identifier: Option<&'a str>,
     /// The version spoken, and so the encoding of a Filter.
     pub version: Version,
     /// In which language, as long as the user does not decide it.
@@ -127,22 +129,29 @@ pub fn constraint(user: Option<&UserFilter>, ours: &OurPart<'_>) -> Option<Const
 }
 
 fn our_filter(ours: &OurPart<'_>) -> String {
-    let comparison = |property| filter::comparison(ours.window, property, ours.version, ours.declarations);
-    ours.property.map(comparison).unwrap_or_default()
+    filter::document(&our_operators(ours), ours.version, ours.declarations)
+}
+
+fn our_operators(ours: &OurPart<'_>) -> Vec<String> {
+    let dates = ours.property.map(|property| filter::comparisons(ours.window, property, ours.version)).unwrap_or_default();
+    let identity = ours.identifier.map(|identifier| filter::identifies(identifier, ours.version));
+    dates.into_iter().chain(identity).collect()
 }
 
 fn our_terms(ours: &OurPart<'_>) -> Vec<String> {
-    ours.property.map(|property| filter::cql_terms(ours.window, property)).unwrap_or_default()
+    let dates = ours.property.map(|property| filter::cql_terms(ours.window, property)).unwrap_or_default();
+    dates.into_iter().chain(ours.identifier.map(filter::cql_identifies)).collect()
 }
 
 fn joined(user: &Operators, ours: &OurPart<'_>) -> String {
-    let (prefix, declarations) = (filter::prefix(ours.version), ours.declarations);
-    let dates = our_filter(ours);
-    let inner = dates.split_once('>').and_then(|(_, rest)| rest.rsplit_once("</")).map_or("", |(inner, _)| inner);
-    match inner {
-        "" => format!("<{prefix}:Filter{declarations}>{}</{prefix}:Filter>", user.alone),
-        _ => format!("<{prefix}:Filter{declarations}><{prefix}:And>{}{inner}</{prefix}:And></{prefix}:Filter>", user.joined),
-    }
+    let operators = our_operators(ours);
+    let theirs = if operators.is_empty() { &user.alone } else { &user.joined };
+    let own = match operators.as_slice() {
+        [] | [_] => operators,
+        several => vec![filter::all_of(several, ours.version)],
+    };
+    let all: Vec<String> = [theirs.clone()].into_iter().chain(own).collect();
+    filter::document(&all, ours.version, ours.declarations)
 }
 
 fn joined_cql(user: &Cql, ours: &OurPart<'_>) -> String {
@@ -454,7 +463,7 @@ mod tests {
 
     fn joint(user: Option<&UserFilter>, window: &Window, property: Option<&str>) -> Option<Constraint> {
         let language = ConstraintLanguage::Filter;
-        constraint(user, &OurPart { window, property, version: Version::V202, language, declarations: "" })
+        constraint(user, &OurPart { window, property, identifier: None, version: Version::V202, language, declarations: "" })
     }
 
     fn filter_text(text: impl Into<String>) -> Option<Constraint> {
@@ -466,12 +475,13 @@ mod tests {
     }
 
     fn comparison(window: &Window, property: &str) -> String {
-        filter::comparison(window, property, Version::V202, "")
+        filter::document(&filter::comparisons(window, property, Version::V202), Version::V202, "")
     }
 
     fn text_of(user: &UserFilter, version: Version) -> String {
         let (window, language) = (all(), ConstraintLanguage::CqlText);
-        let ours = OurPart { window: &window, property: Some("dct:modified"), version, language, declarations: "" };
+        let ours =
+            OurPart { window: &window, property: Some("dct:modified"), identifier: None, version, language, declarations: "" };
         match constraint(Some(user), &ours) {
             Some(Constraint { language: ConstraintLanguage::Filter, text }) => text,
             other => panic!("{other:?}"),
@@ -534,6 +544,7 @@ mod tests {
         let by_get = |property, language| OurPart {
             window: &window,
             property,
+            identifier: None,
             version: Version::V300,
             language,
             declarations: " xmlns:fes=\"http://www.opengis.net/fes/2.0\"",

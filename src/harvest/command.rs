@@ -108,6 +108,9 @@ pub(crate) fn job(settings: &HarvestSettings) -> Job {
         since: settings.since.clone(),
         reading: settings.reading,
         strictness: settings.strictness,
+        reconcile: settings.reconcile,
+        mass_deletion: settings.mass_deletion,
+        is_selective: settings.user_filter.is_some(),
     }
 }
 
@@ -137,6 +140,7 @@ fn summarise(source: &str, began: Instant, ending: Result<Ending, Error>) -> (Su
         watermark_before: None,
         watermark: None,
         clock: Clock::None,
+        reconciled: false,
     };
     let error = match ending {
         Ok(ending) => {
@@ -145,6 +149,7 @@ fn summarise(source: &str, began: Instant, ending: Result<Ending, Error>) -> (Su
             summary.watermark_before = Some(ending.watermark_before);
             summary.watermark = Some(ending.watermark);
             summary.clock = ending.clock;
+            summary.reconciled = ending.reconciled;
             ending.error
         }
         Err(error) => {

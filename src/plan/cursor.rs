@@ -8,7 +8,7 @@ use crate::csw::{Lower, Window};
 use crate::timestamp::{Micros, Shapes};
 
 /// First line of every cursor; raised whenever the meaning of a line changes.
-const FORMAT: &str = "cursor 1";
+const FORMAT: &str = "cursor 2";
 /// Lines read at most: parts and anchors are bounded far below.
 const LINES_MAX: usize = 20_000;
 /// No list is as long, and no sum of positions within it too large to be counted.
@@ -49,6 +49,8 @@ impl Plan {
         out.flag("shrunk", self.evidence.shrunk);
         out.flag("short", self.evidence.short);
         out.flag("bare", self.evidence.bare);
+        out.flag("unread", self.evidence.hole);
+        out.flag("left", self.evidence.left);
         out.number("anonymous", Some(self.anonymous));
         out.number("matched", self.matched);
         out.flag("matched_lies", self.matched_lies);
@@ -109,6 +111,8 @@ impl Plan {
             "shrunk" => self.evidence.shrunk = value == "yes",
             "short" => self.evidence.short = value == "yes",
             "bare" => self.evidence.bare = value == "yes",
+            "unread" => self.evidence.hole = value == "yes",
+            "left" => self.evidence.left = value == "yes",
             "anonymous" => self.anonymous = read_position(value)?,
             "matched" => self.matched = Some(value.parse().ok()?),
             "matched_lies" => self.matched_lies = value == "yes",

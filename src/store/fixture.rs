@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use rusqlite::Connection;
 
 use super::{
-    CursorEnd, CursorWrite, FullDue, Mode, PageCounts, PageWrite, RecordWrite, RunCounts, RunEnd, RunId, RunOutcome, Store,
-    StoreError,
+    CursorEnd, CursorWrite, FullDue, InventoryEnd, Mode, PageCounts, PageWrite, Pass, Phase, RecordWrite, RunCounts, RunEnd, RunId,
+    RunOutcome, Store, StoreError,
 };
 
 pub(super) const SOURCE: &str = "https://a.example/csw";
@@ -91,23 +91,23 @@ pub(super) fn contents(connection: &Connection) -> Vec<(String, String)> {
 
 /// Marks and commits a page of `SOURCE`.
 pub(super) fn try_page(store: &mut Store, records: &[Short<'_>], at: &str, plan: Option<&str>) -> Result<PageCounts, StoreError> {
-    let known = store.mark_seen(1, records.iter().map(|record| (record.0, "")))?;
+    let known = store.mark_seen(Pass { phase: Phase::Window, number: 1 }, records.iter().map(|record| (record.0, "")))?;
     let stamps: Vec<Option<String>> = records.iter().map(|record| record.1.map(|at| at.to_string())).collect();
     let writes: Vec<RecordWrite<'_>> = records
         .iter()
         .zip(&stamps)
         .zip(known)
-        .map(|(((identifier, modified_at, xml), modified), known_in_run)| RecordWrite {
+        .map(|(((identifier, modified_at, xml), modified), meeting)| RecordWrite {
             identifier,
             title: Some("t"),
             modified: modified.as_deref(),
             modified_at: *modified_at,
             modified_until: modified_at.map(|at| at + 1),
             xml,
-            known_in_run: known_in_run != crate::plan::Seen::New,
+            known_in_run: meeting.known_in_run,
         })
         .collect();
-    let cursor = plan.map(|plan| CursorWrite { plan, newest: Some(NOW), skipped: 0 });
+    let cursor = plan.map(|plan| CursorWrite::Window { plan, newest: Some(NOW), skipped: 0 });
     store.commit_page(&PageWrite { source: SOURCE, records: &writes, harvested_at: at, cursor, problems: &[], shapes: None })
 }
 
@@ -142,6 +142,7 @@ pub(super) fn complete<'a>(run: RunId) -> RunEnd<'a> {
         full_due: FullDue::Keep,
         cursor: CursorEnd::Drop,
         problems: crate::store::ProblemsEnd::Keep,
+        inventory: InventoryEnd::None,
         error: None,
     }
 }

@@ -15,6 +15,7 @@
 //! | `source.rs` | what is known of a source |
 //! | `run.rs` | a run's beginning and end |
 //! | `seen.rs` | identifiers met in this run |
+//! | `inventory.rs` | an inventory under way, and what is gone |
 //! | `census.rs` | counts for calibration |
 //! | `error.rs` | what can go wrong |
 //!
@@ -25,6 +26,7 @@ mod deferred;
 mod error;
 #[cfg(test)]
 mod fixture;
+mod inventory;
 mod open;
 mod overlay;
 mod page;
@@ -40,13 +42,16 @@ use rusqlite::Connection;
 
 pub use census::RecordRow;
 pub use error::StoreError;
+pub use inventory::{Gone, HeldStamp, StoredInventory};
 pub use page::{CursorWrite, PageCounts, PageWrite, ProblemWrite, RecordWrite};
-pub use run::{CursorEnd, FullDue, ProblemsEnd, RunCounts, RunEnd, RunId, RunOutcome, Watermark};
-pub use source::{SourceState, StoredCursor, StoredDialect};
+pub use run::{CursorEnd, FullDue, InventoryEnd, ProblemsEnd, RunCounts, RunEnd, RunId, RunOutcome, Watermark};
+pub use seen::{Meeting, Pass, Phase};
+pub use source::{LastInventory, SourceState, StoredCursor, StoredDialect};
 
 use open::Found;
 use overlay::Face;
 use run::RunMarks;
+use seen::Diary;
 
 /// How long a writer waits for another one before it gives up with [`StoreError::Busy`].
 pub const BUSY_SECONDS: u64 = 30;
@@ -67,6 +72,7 @@ pub struct Store {
     path: PathBuf,
     face: Face,
     run: Option<RunMarks>,
+    diary: Diary,
 }
 
 impl Store {
@@ -114,9 +120,10 @@ impl Store {
     }
 
     fn over(path: &Path, connection: Connection, face: Face) -> Result<Self, StoreError> {
-        let store = Self { connection, path: path.to_path_buf(), face, run: None };
+        let store = Self { connection, path: path.to_path_buf(), face, run: None, diary: Diary::default() };
         overlay::install(&store.connection, face)
             .and_then(|()| seen::install(&store.connection))
+            .and_then(|()| inventory::install(&store.connection))
             .map_err(|error| store.failed(&error))?;
         Ok(store)
     }

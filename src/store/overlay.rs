@@ -20,7 +20,7 @@ pub(super) enum Face {
 }
 
 /// Small enough to be copied as a whole; the rest starts empty.
-const COPIED: &[&str] = &["harvest_state", "runs", "problems", "cursors", "deferred", "sequence"];
+const COPIED: &[&str] = &["harvest_state", "runs", "problems", "cursors", "deferred", "sequence", "inventories", "met"];
 
 const CREATE: &str = "CREATE TABLE ";
 const TABLE_SQL: &str = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1";
@@ -31,7 +31,8 @@ CREATE TEMP VIEW stored AS
 SELECT * FROM temp.records
 UNION ALL
 SELECT * FROM main.records AS below
-WHERE NOT EXISTS (SELECT 1 FROM temp.records AS above WHERE above.source = below.source AND above.identifier = below.identifier)";
+WHERE NOT EXISTS (SELECT 1 FROM temp.records AS above WHERE above.source = below.source AND above.identifier = below.identifier)
+AND NOT EXISTS (SELECT 1 FROM temp.tombstones AS gone WHERE gone.source = below.source AND gone.identifier = below.identifier)";
 
 /// Twins get row numbers of their own: one that was copied later must not clash with one that was new before.
 const LIFT: &str = "

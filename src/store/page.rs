@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::overlay::{self, Face};
 use super::run::RunMarks;
+use super::seen::Diary;
 use super::twins::{Age, Incoming, Kin, Met, Verdict, judge, one_each};
 use super::{Store, StoreError};
 
@@ -41,13 +42,21 @@ pub struct ProblemWrite<'a> {
 
 /// Where the next run resumes if this one does not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CursorWrite<'a> {
-    /// The plan's own text.
-    pub plan: &'a str,
-    /// The newest settled stamp met so far.
-    pub newest: Option<&'a str>,
-    /// How many records and positions could not be had so far.
-    pub skipped: u64,
+pub enum CursorWrite<'a> {
+    /// In the window.
+    Window {
+        /// The plan's own text.
+        plan: &'a str,
+        /// The newest settled stamp met so far.
+        newest: Option<&'a str>,
+        /// How many records and positions could not be had so far.
+        skipped: u64,
+    },
+    /// In the inventory that has begun, see [`Store::begin_inventory`].
+    Inventory {
+        /// The plan's own text.
+        plan: &'a str,
+    },
 }
 
 /// A page, or whatever is to be committed as one.
@@ -107,6 +116,8 @@ ON CONFLICT (source, place) DO UPDATE SET why = excluded.why, last_seen = exclud
 const CURSOR: &str = "
 INSERT INTO cursors (source, plan, newest, begin_seq, skipped) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (source) DO UPDATE SET plan = excluded.plan, newest = excluded.newest, skipped = excluded.skipped";
+const INVENTORY: &str = "UPDATE inventories SET plan = ?2 WHERE source = ?1";
+const SOLVED: &str = "DELETE FROM problems WHERE source = ?1 AND place = 'id:' || ?2 AND run <> ?3";
 const SHAPES: &str = "UPDATE harvest_state SET shapes = ?2 WHERE source = ?1 AND shapes IS NOT ?2";
 
 const SEQUENCE: &str = "SELECT last FROM sequence";
@@ -120,7 +131,9 @@ impl Store {
     /// put off until [`Store::settle_deferred`]. Fails with [`StoreError::Other`] when no run of the source has begun.
     pub fn commit_page(&mut self, page: &PageWrite<'_>) -> Result<PageCounts, StoreError> {
         let mut marks = self.marks_of(page.source)?;
-        let counts = commit_page(&mut self.connection, self.face, &mut marks, page).map_err(|error| self.failed(&error))?;
+        let counts = commit_page(&mut self.connection, self.face, &mut marks, page, &self.diary);
+        let counts = counts.map_err(|error| self.failed(&error))?;
+        self.diary.turn_page();
         self.run = Some(marks);
         Ok(counts)
     }
@@ -150,9 +163,9 @@ pub(super) struct Writing<'t> {
     pub(super) connection: &'t Connection,
     pub(super) face: Face,
     pub(super) marks: &'t mut RunMarks,
-    harvested_at: &'t str,
+    pub(super) harvested_at: &'t str,
     /// The last `changed_seq` given out.
-    sequence: i64,
+    pub(super) sequence: i64,
     pub(super) counts: PageCounts,
 }
 
@@ -161,6 +174,7 @@ fn commit_page(
     face: Face,
     marks: &mut RunMarks,
     page: &PageWrite<'_>,
+    diary: &Diary,
 ) -> rusqlite::Result<PageCounts> {
     let transaction = overlay::begin(connection, face)?;
     let mut writing = Writing::begin(&transaction, face, marks, page.harvested_at)?;
@@ -169,6 +183,7 @@ fn commit_page(
     }
     writing.problems(page.problems)?;
     writing.position(page)?;
+    diary.keep(&transaction, page.source)?;
     let counts = writing.end()?;
     transaction.commit()?;
     Ok(counts)
@@ -273,7 +288,7 @@ impl<'t> Writing<'t> {
             record.xml,
         ])?;
         self.connection.prepare_cached(LEAVE_TOMBSTONE)?.execute([source, record.identifier])?;
-        Ok(())
+        self.solve(record.identifier)
     }
 
     pub(super) fn replace(&mut self, record: &RecordWrite<'_>, held: &Held) -> rusqlite::Result<()> {
@@ -287,6 +302,15 @@ impl<'t> Writing<'t> {
             self.sequence,
             record.xml,
         ])?;
+        self.solve(record.identifier)
+    }
+
+    /// The record could be had after all.
+    fn solve(&self, identifier: &str) -> rusqlite::Result<()> {
+        if self.marks.problems {
+            let row = params![self.marks.source, identifier, self.marks.run];
+            self.connection.prepare_cached(SOLVED)?.execute(row)?;
+        }
         Ok(())
     }
 
@@ -336,15 +360,16 @@ impl<'t> Writing<'t> {
         if let Some(shapes) = page.shapes {
             self.connection.prepare_cached(SHAPES)?.execute([page.source, shapes])?;
         }
-        if let Some(cursor) = page.cursor {
-            let row = params![
-                page.source,
-                cursor.plan,
-                cursor.newest,
-                self.marks.chain_seq,
-                i64::try_from(cursor.skipped).unwrap_or(i64::MAX)
-            ];
-            self.connection.prepare_cached(CURSOR)?.execute(row)?;
+        match page.cursor {
+            Some(CursorWrite::Window { plan, newest, skipped }) => {
+                let skipped = i64::try_from(skipped).unwrap_or(i64::MAX);
+                let row = params![page.source, plan, newest, self.marks.chain_seq, skipped];
+                self.connection.prepare_cached(CURSOR)?.execute(row)?;
+            }
+            Some(CursorWrite::Inventory { plan }) => {
+                self.connection.prepare_cached(INVENTORY)?.execute([page.source, plan])?;
+            }
+            None => {}
         }
         Ok(())
     }

@@ -5,7 +5,8 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Store, StoreError, overlay};
+use super::seen::{self, Phase};
+use super::{Store, StoreError, inventory, overlay};
 
 /// How long rows of runs are kept.
 const RUNS_KEPT_DAYS: u32 = 90;
@@ -91,6 +92,31 @@ pub enum ProblemsEnd {
     Keep,
     /// Those that this run did not meet are over: it read everything itself.
     DropUnmet,
+    /// The same, apart from elements without identifier: their names are made of their content, and this run saw a part of that.
+    DropUnmetNamed,
+}
+
+/// What is known of the inventory when a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InventoryEnd {
+    /// There was none, or it was cut off and may be resumed.
+    None,
+    /// The store holds what the catalogue holds.
+    Complete {
+        /// What the catalogue counts, less what the store holds; `None` where it does not count.
+        gap: Option<i64>,
+        /// Records that were missing.
+        new: u64,
+        /// Records that differed.
+        updated: u64,
+        /// Records that were gone.
+        deleted: u64,
+    },
+    /// It could not be told whether everything was seen; nothing was made of it.
+    Tried {
+        /// The same as above.
+        gap: Option<i64>,
+    },
 }
 
 /// What becomes of the cursor.
@@ -129,6 +155,8 @@ pub struct RunEnd<'a> {
     pub cursor: CursorEnd,
     /// What becomes of the problems of earlier runs.
     pub problems: ProblemsEnd,
+    /// What the inventory came to.
+    pub inventory: InventoryEnd,
     /// What went wrong.
     pub error: Option<&'a str>,
 }
@@ -146,6 +174,8 @@ pub(super) struct RunMarks {
     pub(super) resumed: bool,
     /// Whether `deferred` may hold rows of this source; false spares the look-ups.
     pub(super) deferrals: bool,
+    /// The same of `problems` of earlier runs.
+    pub(super) problems: bool,
 }
 
 const ADD_SOURCE: &str = "INSERT INTO harvest_state (source) VALUES (?1) ON CONFLICT (source) DO NOTHING";
@@ -154,6 +184,8 @@ const ADD_RUN: &str = "INSERT INTO runs (source, started_at, watermark_before) V
 const SEQUENCE: &str = "SELECT last FROM sequence";
 const CHAIN: &str = "SELECT begin_seq FROM cursors WHERE source = ?1";
 const ANY_DEFERRED: &str = "SELECT EXISTS (SELECT 1 FROM deferred WHERE source = ?1)";
+
+const ANY_PROBLEM: &str = "SELECT EXISTS (SELECT 1 FROM problems WHERE source = ?1)";
 
 const DROP_CURSOR: &str = "DELETE FROM cursors WHERE source = ?1";
 const DROP_DEFERRED: &str = "DELETE FROM deferred WHERE source = ?1";
@@ -168,13 +200,19 @@ UPDATE harvest_state SET
     full_due = coalesce(?7, full_due),
     last_success_at = coalesce(?8, last_success_at)
 WHERE source = ?1";
+const INVENTORY_COMPLETE: &str = "
+UPDATE harvest_state SET
+    inventory_at = ?2, inventory_gap = ?3, inventory_new = ?4, inventory_updated = ?5, inventory_deleted = ?6,
+    inventory_tried_at = NULL, inventory_tried_gap = NULL
+WHERE source = ?1";
+const INVENTORY_TRIED: &str = "UPDATE harvest_state SET inventory_tried_at = ?2, inventory_tried_gap = ?3 WHERE source = ?1";
 const END_RUN: &str = "
 UPDATE runs SET
     ended_at = ?3, outcome = ?4, exit_code = ?5, new = ?6, updated = ?7, unchanged = ?8, deleted = ?9, skipped = ?10, matched = ?11,
-    requests = ?12, retries = ?13, bytes = ?14, error = ?15,
+    requests = ?12, retries = ?13, bytes = ?14, error = ?15, reconciled = ?16,
     watermark = (SELECT watermark FROM harvest_state WHERE source = ?2)
 WHERE id = ?1 AND source = ?2";
-const END_PROBLEMS: &str = "DELETE FROM problems WHERE source = ?1 AND run <> ?2";
+const END_PROBLEMS: &str = "DELETE FROM problems WHERE source = ?1 AND run <> ?2 AND place NOT LIKE ?3";
 const PRUNE_RUNS: &str = "DELETE FROM runs WHERE julianday(started_at) < julianday(?1) - ?2 AND id <> ?3";
 
 impl Store {
@@ -226,6 +264,7 @@ fn begin_run(
     let run_seq: i64 = transaction.query_row(SEQUENCE, [], |row| row.get(0))?;
     let chain_seq: Option<i64> = transaction.query_row(CHAIN, [source], |row| row.get(0)).optional()?;
     let deferrals: bool = transaction.query_row(ANY_DEFERRED, [source], |row| row.get(0))?;
+    let problems: bool = transaction.query_row(ANY_PROBLEM, [source], |row| row.get(0))?;
     transaction.commit()?;
     let marks = RunMarks {
         source: source.to_string(),
@@ -234,28 +273,54 @@ fn begin_run(
         chain_seq: chain_seq.unwrap_or(run_seq),
         resumed: chain_seq.is_some(),
         deferrals,
+        problems,
     };
     Ok((run, marks))
 }
 
 fn forget_cursor(connection: &mut Connection, face: overlay::Face, source: &str) -> rusqlite::Result<()> {
     let transaction = overlay::begin(connection, face)?;
-    transaction.execute(DROP_CURSOR, [source])?;
-    transaction.execute(DROP_DEFERRED, [source])?;
+    drop_cursor(&transaction, source)?;
     transaction.commit()
+}
+
+/// Drops all that an unfinished window left: where it was, what it had put off, what it had met.
+pub(super) fn drop_cursor(connection: &Connection, source: &str) -> rusqlite::Result<()> {
+    connection.execute(DROP_CURSOR, [source])?;
+    connection.execute(DROP_DEFERRED, [source])?;
+    seen::drop_kept(connection, source, Phase::Window)
+}
+
+fn end_inventory(connection: &Connection, end: &RunEnd<'_>) -> rusqlite::Result<()> {
+    match end.inventory {
+        InventoryEnd::None => return Ok(()),
+        InventoryEnd::Complete { gap, new, updated, deleted } => {
+            let row = params![end.source, end.ended_at, gap, column(new), column(updated), column(deleted)];
+            connection.execute(INVENTORY_COMPLETE, row)?;
+        }
+        InventoryEnd::Tried { gap } => {
+            connection.execute(INVENTORY_TRIED, params![end.source, end.ended_at, gap])?;
+        }
+    }
+    inventory::drop_inventory(connection, end.source)
 }
 
 fn finish_run(connection: &mut Connection, face: overlay::Face, end: &RunEnd<'_>) -> rusqlite::Result<()> {
     let transaction = overlay::begin(connection, face)?;
     end_state(&transaction, end)?;
     end_row(&transaction, end)?;
-    if end.problems == ProblemsEnd::DropUnmet {
-        transaction.execute(END_PROBLEMS, params![end.source, end.run.0])?;
+    let nameless = match end.problems {
+        ProblemsEnd::Keep => None,
+        ProblemsEnd::DropUnmet => Some(""),
+        ProblemsEnd::DropUnmetNamed => Some("element %"),
+    };
+    if let Some(kept) = nameless {
+        transaction.execute(END_PROBLEMS, params![end.source, end.run.0, kept])?;
     }
     if end.cursor == CursorEnd::Drop {
-        transaction.execute(DROP_CURSOR, [end.source])?;
-        transaction.execute(DROP_DEFERRED, [end.source])?;
+        drop_cursor(&transaction, end.source)?;
     }
+    end_inventory(&transaction, end)?;
     transaction.execute(PRUNE_RUNS, params![end.ended_at, RUNS_KEPT_DAYS, end.run.0])?;
     transaction.commit()
 }
@@ -306,6 +371,7 @@ fn end_row(connection: &Connection, end: &RunEnd<'_>) -> rusqlite::Result<()> {
             column(counts.retries),
             column(counts.bytes),
             end.error,
+            matches!(end.inventory, InventoryEnd::Complete { .. }),
         ],
     )?;
     match ended {

@@ -124,6 +124,8 @@ ALTER TABLE harvest_state ADD COLUMN inventory_gap INTEGER;
 ALTER TABLE harvest_state ADD COLUMN inventory_new INTEGER;
 ALTER TABLE harvest_state ADD COLUMN inventory_updated INTEGER;
 ALTER TABLE harvest_state ADD COLUMN inventory_deleted INTEGER;
+ALTER TABLE harvest_state ADD COLUMN inventory_tried_at TEXT;
+ALTER TABLE harvest_state ADD COLUMN inventory_tried_gap INTEGER;
 ALTER TABLE runs ADD COLUMN reconciled INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE inventories (
     source TEXT PRIMARY KEY NOT NULL,
@@ -135,9 +137,10 @@ CREATE TABLE inventories (
 CREATE TABLE met (
     id INTEGER PRIMARY KEY,
     source TEXT NOT NULL,
+    phase INTEGER NOT NULL,
     entries BLOB NOT NULL
 ) STRICT;
-CREATE INDEX met_source ON met (source);
+CREATE INDEX met_source ON met (source, phase);
 ";
 
 /// The version that `steps` lead to.

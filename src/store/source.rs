@@ -49,6 +49,19 @@ pub struct StoredCursor {
     pub skipped: u64,
 }
 
+/// When everything that the catalogue holds was last compared with what the store holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastInventory {
+    /// End of the run that did it, RFC 3339; `None` when none ever did.
+    pub at: Option<String>,
+    /// What the catalogue counted then, less what the store held; `None` where it does not count.
+    pub gap: Option<i64>,
+    /// End of a later run that tried, and could not tell whether it had seen everything.
+    pub tried_at: Option<String>,
+    /// The gap that it found.
+    pub tried_gap: Option<i64>,
+}
+
 /// What the store knows of a source before a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceState {
@@ -66,6 +79,8 @@ pub struct SourceState {
     pub last_success_at: Option<String>,
     /// What is known of the catalogue.
     pub dialect: StoredDialect,
+    /// When everything was last compared.
+    pub inventory: LastInventory,
     /// There when the last run did not end.
     pub cursor: Option<StoredCursor>,
 }
@@ -73,7 +88,7 @@ pub struct SourceState {
 const STATE: &str = "
 SELECT watermark, watermark_at, fingerprint, shapes, full_due, last_success_at,
        endpoint, version, binding, property, sort, literal, clock, upper_bound, sort_obeyed, clock_sure, matched_is_total,
-       exact_changes, gzip
+       exact_changes, gzip, inventory_at, inventory_gap, inventory_tried_at, inventory_tried_gap
 FROM harvest_state WHERE source = ?1";
 const CURSOR: &str = "SELECT plan, newest, skipped FROM cursors WHERE source = ?1";
 
@@ -81,7 +96,7 @@ const ADOPT: &str = "
 UPDATE harvest_state SET
     fingerprint = ?2, full_due = 1, shapes = NULL, endpoint = NULL, version = NULL, binding = NULL, property = NULL, sort = NULL,
     literal = NULL, clock = NULL, upper_bound = NULL, sort_obeyed = NULL, clock_sure = NULL,
-    matched_is_total = NULL, exact_changes = NULL, gzip = NULL
+    matched_is_total = NULL, exact_changes = NULL, gzip = NULL, inventory_gap = NULL, inventory_tried_at = NULL
 WHERE source = ?1";
 const SAVE_DIALECT: &str = "
 INSERT INTO harvest_state (source, endpoint, version, binding, property, sort, literal, clock, upper_bound, sort_obeyed, clock_sure,
@@ -104,6 +119,7 @@ impl Default for SourceState {
             full_due: false,
             last_success_at: None,
             dialect: StoredDialect::default(),
+            inventory: LastInventory::default(),
             cursor: None,
         }
     }
@@ -119,6 +135,7 @@ impl Store {
     /// what was known of the catalogue, its stamps and an unfinished run is given up. The watermark and the records stay.
     pub fn adopt(&mut self, source: &str, fingerprint: &str) -> Result<(), StoreError> {
         self.forget_cursor(source)?;
+        self.forget_inventory(source)?;
         adopt(&mut self.connection, self.face, source, fingerprint).map_err(|error| self.failed(&error))
     }
 
@@ -167,6 +184,7 @@ fn state_of_row(row: &Row<'_>) -> rusqlite::Result<SourceState> {
             exact_changes: row.get(17)?,
             gzip: row.get(18)?,
         },
+        inventory: LastInventory { at: row.get(19)?, gap: row.get(20)?, tried_at: row.get(21)?, tried_gap: row.get(22)? },
         cursor: None,
     })
 }

@@ -13,7 +13,7 @@ use csw_harvester::csw::record::IDENTIFIER_BYTES_MAX;
 use csw_harvester::csw::request::clean_url;
 use csw_harvester::csw::response::{Record, SearchResults, parse};
 use csw_harvester::csw::xml::decode;
-use csw_harvester::csw::{CSW_202, Lower, Window};
+use csw_harvester::csw::{CSW_202, ElementSet, Lower, Window};
 use csw_harvester::dialect::{Clock, clock_probe};
 use csw_harvester::plan::{ElementFacts, Order, PageFacts, PageFailure, Plan, Seen, Step};
 use csw_harvester::timestamp::{self, Interval, Micros, SECOND, Shapes};
@@ -211,6 +211,7 @@ impl Answers<'_> {
         };
         Order {
             window: Window { lower, upper: None },
+            element_set: ElementSet::Full,
             page_size: u32::from(self.byte() % 32),
             clock: self.clock(),
             upper_obeyed: self.flag(),

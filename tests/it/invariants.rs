@@ -70,6 +70,15 @@ pub(crate) fn the_store_is_the_catalogue(store: &Store, catalogue: &Catalogue) -
     Ok(())
 }
 
+/// No record is in the store that the catalogue does not show.
+pub(crate) fn the_store_holds_nothing_else(store: &Store, catalogue: &Catalogue) -> Result<(), String> {
+    let shown = catalogue.visible();
+    match rows(store).into_iter().find(|(identifier, _)| !shown.contains_key(identifier)) {
+        Some((identifier, row)) => Err(format!("{identifier} is held as {row:?}, the catalogue has it no more")),
+        None => Ok(()),
+    }
+}
+
 /// I2: a run that was cut off leaves the watermark where it was.
 pub(crate) fn the_watermark_stayed(before: &str, store: &Store) -> Result<(), String> {
     let after = watermark(store).unwrap_or_else(|| csw_harvester::watermark::FIRST.to_owned());

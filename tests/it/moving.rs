@@ -10,23 +10,26 @@
     reason = "all of this is test code, where a panic is a failed test"
 )]
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 use csw_harvester::catalogue::{Answer, Catalogue, Failure, FailureKind, Patience, Traffic};
 use csw_harvester::cli::{Reading, Strictness};
 use csw_harvester::clock::Clock as TimeSource;
 use csw_harvester::csw::capabilities::Capabilities;
 use csw_harvester::csw::response::{Record, Records, SearchResults};
-use csw_harvester::csw::{Lower, Query, ResultType, SortOrder};
+use csw_harvester::csw::{self, Lower, Query, ResultType, SortOrder};
 use csw_harvester::dialect::Dialect;
 use csw_harvester::harvest::{Ending, Job, harvest};
 use csw_harvester::negotiate::Pinned;
+use csw_harvester::reconcile::{MassDeletion, Reconcile};
 use csw_harvester::signal::{Stop, Stopped};
 use csw_harvester::store::{Store, StoreError};
 
-use crate::support::model::{self, ElementSet, ModelAnswer, ModelRequest, Operator};
+use crate::support::model::{self, Compare, Condition, ElementSet, ModelAnswer, ModelRequest, Operator};
 use crate::support::quirks::{self, Quirks};
-use crate::support::stamps::{Micros, SECOND};
+use crate::support::stamps::{DAY, HOUR, Micros, SECOND};
 
 /// The age at which stamps are settled, as the jobs have it.
 pub(crate) const SETTLE: Micros = 60 * SECOND;
@@ -91,6 +94,38 @@ pub(crate) struct Moving {
     /// Whether each insert becomes visible late, and not one in four.
     pub(crate) all_late: bool,
     pub(crate) before: Option<Before>,
+    pub(crate) by_id: ById,
+    pub(crate) summary: Summary,
+    /// Questions for single records.
+    pub(crate) looked_up: u64,
+    /// Names of records that were deleted, to come back.
+    pub(crate) deleted: Vec<String>,
+    /// Whether records are inserted, or edited, with a stamp of the past or with none.
+    pub(crate) backdating: bool,
+    /// The request after which a record was last not there.
+    pub(crate) absent: BTreeMap<String, u64>,
+}
+
+/// How the catalogue answers questions for single records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ById {
+    Given,
+    /// Of several, the first alone.
+    First,
+    /// What is not there is an exception.
+    MissingIsReport,
+    /// GetRecordById is not known.
+    Refused,
+    /// Nothing is ever given.
+    Nothing,
+}
+
+/// What the summary set shows of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Summary {
+    Stamped,
+    Stampless,
+    Refused,
 }
 
 /// What a kill is: the harvester never gets to run another line.
@@ -113,6 +148,12 @@ impl Moving {
             deletions: false,
             all_late: false,
             before: None,
+            by_id: ById::Given,
+            summary: Summary::Stamped,
+            looked_up: 0,
+            deleted: Vec::new(),
+            backdating: false,
+            absent: BTreeMap::new(),
         }
     }
 
@@ -120,6 +161,10 @@ impl Moving {
         let edits = 1 + self.dice.roll(4);
         for _ in 0..edits {
             self.edits += 1;
+            if self.backdating && self.dice.one_in(5) {
+                self.backdate();
+                continue;
+            }
             match self.dice.roll(10) {
                 0..=2 => self.insert(),
                 3..=6 => self.with_some(|catalogue, name| {
@@ -128,16 +173,62 @@ impl Moving {
                 7 => self.with_some(|catalogue, name| {
                     catalogue.touch(name);
                 }),
-                8 if self.deletions && !self.names.is_empty() => {
-                    let at = self.dice.roll(self.names.len() as u64) as usize;
-                    let name = self.names.swap_remove(at);
-                    self.catalogue.delete(&name);
-                }
+                8 if self.deletions => self.delete(),
                 _ => self.catalogue.advance(self.dice.pick(&[SECOND, SECOND, 7 * SECOND, 90 * SECOND])),
             }
         }
         if self.dice.one_in(3) {
             self.catalogue.advance(SECOND);
+        }
+    }
+
+    /// Deletes a record, or lets one come back.
+    fn delete(&mut self) {
+        if !self.deleted.is_empty() && self.dice.one_in(4) {
+            let at = self.dice.roll(self.deleted.len() as u64) as usize;
+            let name = self.deleted.swap_remove(at);
+            self.absent.insert(name.clone(), self.requests);
+            self.catalogue.insert(&name);
+            self.names.push(name);
+        } else if self.dice.one_in(20) {
+            // A mass of them.
+            let kept = self.names.len() / 3;
+            for name in self.names.drain(kept..) {
+                self.catalogue.delete(&name);
+                self.deleted.push(name);
+            }
+        } else if !self.names.is_empty() {
+            let at = self.dice.roll(self.names.len() as u64) as usize;
+            let name = self.names.swap_remove(at);
+            self.catalogue.delete(&name);
+            self.deleted.push(name);
+        }
+    }
+
+    /// What no watermark sees: a record with a stamp of the past or none, new or edited.
+    fn backdate(&mut self) {
+        let past = self.catalogue.now() - self.dice.pick(&[HOUR, DAY, 400 * DAY]);
+        match self.dice.roll(4) {
+            0 => {
+                self.next_name += 1;
+                let name = format!("b{:04}-{}", self.dice.roll(10_000), self.next_name);
+                self.absent.insert(name.clone(), self.requests);
+                self.catalogue.insert_at(&name, past);
+                self.names.push(name);
+            }
+            1 => {
+                self.next_name += 1;
+                let name = format!("u{:04}-{}", self.dice.roll(10_000), self.next_name);
+                self.absent.insert(name.clone(), self.requests);
+                self.catalogue.insert_record(model::ModelRecord::showing(&name, &[]));
+                self.names.push(name);
+            }
+            2 => self.with_some(|catalogue, name| {
+                catalogue.edit_at(name, past);
+            }),
+            _ => self.with_some(|catalogue, name| {
+                catalogue.change(name, |record| record.version += 1);
+            }),
         }
     }
 
@@ -152,6 +243,7 @@ impl Moving {
     fn insert(&mut self) {
         self.next_name += 1;
         let name = format!("n{:04}-{}", self.dice.roll(10_000), self.next_name);
+        self.absent.insert(name.clone(), self.requests);
         self.catalogue.insert(&name);
         if self.all_late || self.dice.one_in(4) {
             // Becomes visible late, though before its stamp is settled.
@@ -160,6 +252,24 @@ impl Moving {
         }
         self.names.push(name);
     }
+}
+
+impl Moving {
+    /// What happens between two requests.
+    fn churn(&mut self) {
+        if self.churn > 0 && self.edits < self.edits_max && self.dice.one_in(self.churn) {
+            self.change();
+        }
+    }
+}
+
+fn without_stamps(answer: &Answer) -> Answer {
+    let mut records = Records::default();
+    for record in answer.results.records.iter() {
+        records.push(Record { modified: None, ..record });
+    }
+    let results = SearchResults { records, ..answer.results.clone() };
+    Answer { results, server_now: answer.server_now }
 }
 
 impl Catalogue for Moving {
@@ -178,11 +288,43 @@ impl Catalogue for Moving {
         }
         let server_now = self.catalogue.now();
         let request = asked(dialect, query);
-        let answer = self.catalogue.answer(&request);
-        if self.churn > 0 && self.edits < self.edits_max && self.dice.one_in(self.churn) {
-            self.change();
+        self.looked_up += u64::from(query.identifier.is_some());
+        let summary = query.element_set != csw::ElementSet::Full;
+        if summary && self.summary == Summary::Refused {
+            return Err(Failure::new(FailureKind::Dialect, "no such element set"));
         }
-        read(answer, server_now, self.catalogue.quirks())
+        let answer = self.catalogue.answer(&request);
+        self.churn();
+        let answer = read(answer, server_now, self.catalogue.quirks())?;
+        let stampless = summary && self.summary == Summary::Stampless;
+        Ok(if stampless { without_stamps(&answer) } else { answer })
+    }
+
+    fn get_records_by_id(&mut self, _: &Dialect, identifiers: &[&str], _: Patience) -> Result<Records, Failure> {
+        self.requests += 1;
+        self.looked_up += 1;
+        if self.kill_at == Some(self.requests) {
+            resume_unwind(Box::new(Killed));
+        }
+        if let Some(before) = &mut self.before {
+            before(&mut self.catalogue, self.requests);
+        }
+        let names: Vec<String> = identifiers.iter().map(|identifier| (*identifier).to_owned()).collect();
+        let found = self.catalogue.by_ids(&names);
+        self.churn();
+        match self.by_id {
+            ById::Refused => return Err(Failure::new(FailureKind::Dialect, "no such operation")),
+            ById::MissingIsReport if found.len() < identifiers.len() => {
+                return Err(Failure::new(FailureKind::Report, "no such record"));
+            }
+            _ => {}
+        }
+        let given = match self.by_id {
+            ById::First => found.len().min(1),
+            ById::Nothing => 0,
+            _ => found.len(),
+        };
+        Ok(held(self.catalogue.quirks(), found.get(..given).expect("no more than there are")))
     }
 
     fn traffic(&self) -> Traffic {
@@ -203,7 +345,11 @@ fn asked(dialect: &Dialect, query: &Query) -> ModelRequest {
             Lower::From(literal) => (Operator::From, literal.clone()),
         }),
         upper: query.window.upper.clone(),
-        also: None,
+        also: query.identifier.as_ref().map(|identifier| Condition::Term {
+            property: "dc:identifier".to_owned(),
+            compare: Compare::Equal,
+            literal: identifier.clone(),
+        }),
         sort: dialect.sort.clone(),
         sort_then: None,
         descending: query.sort_order == SortOrder::Descending,
@@ -224,20 +370,7 @@ fn read(answer: ModelAnswer, server_now: Micros, quirks: &Quirks) -> Result<Answ
                 next_record: next,
                 ..SearchResults::default()
             };
-            let mut held = Records::default();
-            for record in &records {
-                let stamps = model::stamps_in(quirks, record, quirks::CSW);
-                let latest =
-                    stamps.iter().max_by_key(|stamp| csw_harvester::timestamp::parse(stamp).map(|interval| interval.nominal));
-                held.push(Record {
-                    identifier: record.identifier.as_deref(),
-                    title: Some(&record.title),
-                    modified: latest.map(String::as_str),
-                    xml: &record.marker(),
-                    flaw: None,
-                });
-            }
-            results.records = held;
+            results.records = held(quirks, &records);
             Ok(Answer { results, server_now })
         }
         ModelAnswer::Report(report) => {
@@ -253,6 +386,22 @@ fn read(answer: ModelAnswer, server_now: Micros, quirks: &Quirks) -> Result<Answ
     }
 }
 
+fn held(quirks: &Quirks, records: &[Arc<model::ModelRecord>]) -> Records {
+    let mut held = Records::default();
+    for record in records {
+        let stamps = model::stamps_in(quirks, record, quirks::CSW);
+        let latest = stamps.iter().max_by_key(|stamp| csw_harvester::timestamp::parse(stamp).map(|interval| interval.nominal));
+        held.push(Record {
+            identifier: record.identifier.as_deref(),
+            title: Some(&record.title),
+            modified: latest.map(String::as_str),
+            xml: &record.marker(),
+            flaw: None,
+        });
+    }
+    held
+}
+
 /// The job of one source, with that many records a page.
 pub(crate) fn job(page_size: u32) -> Job {
     Job {
@@ -265,6 +414,9 @@ pub(crate) fn job(page_size: u32) -> Job {
         since: None,
         reading: Reading::Incremental,
         strictness: Strictness::Lenient,
+        reconcile: Reconcile::Auto,
+        mass_deletion: MassDeletion::Refused,
+        is_selective: false,
     }
 }
 

@@ -152,7 +152,7 @@ proptest! {
         lines in prop::collection::vec((0..LINES.len(), any::<u64>(), 0..NUMBERS.len()), 0..20),
         input in prop::collection::vec(any::<u8>(), 0..300),
     ) {
-        let mut text = String::from("cursor 1");
+        let mut text = String::from("cursor 2");
         for (line, number, kind) in lines {
             let number = NUMBERS[kind].map_or(number.to_string(), str::to_owned);
             text.push_str(&format!("\n{} {number}", LINES[line]));

@@ -1,6 +1,6 @@
 //! Faults that were found and mended, each by what was lost or wrong, sorted by name.
 
-use csw_harvester::csw::Window;
+use csw_harvester::csw::{ElementSet, Window};
 use csw_harvester::plan::{self, ElementFacts, PageFacts, Plan, Seen, Step};
 use csw_harvester::timestamp::Shapes;
 
@@ -40,6 +40,7 @@ fn a_list_that_moves_further_than_the_overlap_leaves_no_gap() {
 fn order(page_size: u32) -> plan::Order {
     plan::Order {
         window: Window::default(),
+        element_set: ElementSet::Full,
         page_size,
         clock: None,
         upper_obeyed: false,

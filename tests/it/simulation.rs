@@ -1,7 +1,9 @@
 //! The proof that nothing is lost: random histories of a catalogue that changes while it is read, against the real plan and the real store.
 //!
 //! A history is a catalogue with its quirks, edits between any two requests, and runs that may be killed at any request. After every end
-//! I1 must hold; after a rest, one run must make the store equal to the catalogue, and one more must change nothing. No sockets, no XML.
+//! I1 must hold, and no record is taken for deleted that the catalogue held all the while; after a rest, one run must bring all that it
+//! holds, one that reconciles must make the store equal to it, and one more must change nothing. In half of the histories records are
+//! inserted and edited with stamps of the past or without one, which no watermark sees. No sockets, no XML.
 //!
 //! `CSW_HARVESTER_HISTORIES` sets how many (12,000), `CSW_HARVESTER_SEED` where they begin: a failure prints the seed that repeats it.
 
@@ -16,14 +18,17 @@
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, resume_unwind};
 
+use csw_harvester::error::Error;
 use csw_harvester::harvest::{Ending, Job};
+use csw_harvester::reconcile::{MassDeletion, Reconcile};
 use csw_harvester::report::Outcome;
 use csw_harvester::store::Store;
 
 use crate::invariants::{
-    nothing_below_the_watermark_is_missing, rows, the_rows_stayed, the_store_is_the_catalogue, the_watermark_stayed, watermark,
+    Row, nothing_below_the_watermark_is_missing, rows, the_rows_stayed, the_store_holds_nothing_else, the_store_is_the_catalogue,
+    the_watermark_stayed, watermark,
 };
-use crate::moving::{self, Dice, Moving};
+use crate::moving::{self, ById, Dice, Moving, Summary};
 use crate::support::model;
 use crate::support::quirks::{self, Quirks};
 use crate::support::stamps::{DAY, HOUR, Micros, SECOND, StampShape, day};
@@ -64,11 +69,14 @@ fn random_histories_lose_nothing() {
         all.add(&tally);
         failures.extend(failed);
     }
-    assert!(failures.is_empty(), "{} of {histories} histories failed, the first: {}", failures.len(), failures[0]);
+    let told: Vec<_> = failures.iter().map(|why| why.lines().next().unwrap_or_default()).collect();
+    assert!(failures.is_empty(), "{} of {histories} histories failed, the first: {}\n{told:#?}", failures.len(), failures[0]);
     println!("{all:?}");
     // The histories must really hold what they are meant to try.
     let share = |part: u64| part * 100 >= histories;
     assert!(share(all.killed) && share(all.resumed) && share(all.edited_under_way) && share(all.second_passes), "{all:?}");
+    assert!(share(all.deleted) && share(all.refused * 5) && share(all.inventories_resumed) && share(all.looked_up), "{all:?}");
+    assert!(share(all.backdating), "{all:?}");
     assert!(all.by_clock.values().all(|count| share(*count)) && all.by_clock.len() == 3, "{all:?}");
 }
 
@@ -85,6 +93,11 @@ pub(crate) struct Tally {
     resumed: u64,
     edited_under_way: u64,
     second_passes: u64,
+    deleted: u64,
+    refused: u64,
+    inventories_resumed: u64,
+    looked_up: u64,
+    backdating: u64,
     by_clock: BTreeMap<&'static str, u64>,
 }
 
@@ -96,6 +109,11 @@ impl Tally {
         self.resumed += other.resumed;
         self.edited_under_way += other.edited_under_way;
         self.second_passes += other.second_passes;
+        self.deleted += other.deleted;
+        self.refused += other.refused;
+        self.inventories_resumed += other.inventories_resumed;
+        self.looked_up += other.looked_up;
+        self.backdating += other.backdating;
         for (clock, count) in &other.by_clock {
             *self.by_clock.entry(clock).or_default() += count;
         }
@@ -111,6 +129,8 @@ pub(crate) struct History {
     tally: Tally,
     /// Whether the last run resumed an unfinished one.
     resumed: bool,
+    /// The first request of the runs that resume one another.
+    chain: u64,
 }
 
 impl History {
@@ -139,9 +159,13 @@ impl History {
             catalogue.insert_record(model::ModelRecord::showing("odd", &["WED JUN 28 00:00:00 CES"]));
         }
         let deletions = dice.one_in(2);
-        let moving = Moving { dice, names, deletions, ..Moving::still(catalogue) };
+        let backdating = dice.one_in(2);
+        let by_id = dice.pick(&[ById::Given, ById::Given, ById::First, ById::MissingIsReport, ById::Refused, ById::Nothing]);
+        let summary = dice.pick(&[Summary::Stamped, Summary::Stamped, Summary::Stamped, Summary::Stampless, Summary::Refused]);
+        let moving = Moving { dice, names, deletions, backdating, by_id, summary, ..Moving::still(catalogue) };
         let job = moving::job(page_size);
-        History { seed, moving, store: Store::in_memory().expect("a store"), job, tally: Tally::default(), resumed: false }
+        let tally = Tally { backdating: u64::from(backdating), ..Tally::default() };
+        History { seed, moving, store: Store::in_memory().expect("a store"), job, tally, resumed: false, chain: 1 }
     }
 
     /// How many records a page brings at most.
@@ -170,6 +194,8 @@ impl History {
         for _ in 0..runs {
             self.moving.churn = self.moving.dice.pick(&[0, 1, 2, 5]);
             let kill = self.moving.dice.one_in(3).then(|| 1 + self.moving.dice.roll(30));
+            self.job.reconcile = self.moving.dice.pick(&[Reconcile::Auto, Reconcile::Auto, Reconcile::Always, Reconcile::Never]);
+            self.job.mass_deletion = self.moving.dice.pick(&[MassDeletion::Allowed, MassDeletion::Refused]);
             self.run(kill)?;
             self.check_watermark()?;
             self.moving.churn = 1;
@@ -184,6 +210,8 @@ impl History {
     fn rest(&mut self) -> Result<(), String> {
         self.moving.catalogue.advance(3 * DAY);
         self.moving.churn = 0;
+        self.job.reconcile = Reconcile::Auto;
+        self.job.mass_deletion = MassDeletion::Allowed;
         let mut ending = self.run(None)?.expect("a run that nobody kills ends");
         if self.resumed {
             // It ended the window of a run that had been cut off; what changed after that run began is for the one after it.
@@ -192,18 +220,31 @@ impl History {
         if ending.outcome != Outcome::Complete {
             return Err(format!("the run at rest is not complete: {ending:?}"));
         }
-        the_store_is_the_catalogue(&self.store, &self.moving.catalogue)?;
+        if !self.moving.backdating {
+            the_store_is_the_catalogue(&self.store, &self.moving.catalogue)?;
+        }
         self.check_watermark()?;
+        self.job.reconcile = Reconcile::Always;
+        let reconciled = self.run(None)?.expect("a run that nobody kills ends");
+        if !reconciled.reconciled {
+            return Err(format!("at rest the inventory is not complete: {reconciled:?}"));
+        }
+        the_store_is_the_catalogue(&self.store, &self.moving.catalogue)?;
+        the_store_holds_nothing_else(&self.store, &self.moving.catalogue)?;
+        self.job.reconcile = Reconcile::Auto;
         *self.tally.by_clock.entry(ending.clock.as_str()).or_default() += 1;
         let before = rows(&self.store);
         let again = self.run(None)?.expect("a run that nobody kills ends");
-        if again.counters.new + again.counters.updated > 0 {
+        if again.counters.new + again.counters.updated + again.counters.deleted > 0 {
             return Err(format!("a quiet run changes something: {again:?}"));
         }
         the_rows_stayed(&before, &rows(&self.store))
     }
 
     fn check_watermark(&self) -> Result<(), String> {
+        if self.moving.backdating {
+            return Ok(());
+        }
         nothing_below_the_watermark_is_missing(&self.store, &self.moving.catalogue, self.job.settle)
     }
 
@@ -217,20 +258,47 @@ impl History {
         self.tally.resumed += u64::from(self.resumed);
         let watermark_before = watermark(&self.store).unwrap_or_else(|| csw_harvester::watermark::FIRST.to_owned());
         let first = self.moving.requests;
+        let held = rows(&self.store);
+        let inventory = self.store.unfinished_inventory("s").expect("a state").is_some();
+        self.tally.inventories_resumed += u64::from(inventory);
+        if !inventory && !self.resumed {
+            self.chain = first;
+        }
         let now = self.moving.catalogue.now();
         let ending = moving::run(&mut self.store, &mut self.moving, &self.job, now);
         self.tally.requests += self.moving.requests - first;
         self.tally.edited_under_way += u64::from(self.moving.edits > before);
+        self.tally.looked_up += std::mem::take(&mut self.moving.looked_up);
+        self.check_deletions(&held)?;
         let Some(ending) = ending else {
             self.tally.killed += 1;
             return the_watermark_stayed(&watermark_before, &self.store).map(|()| None);
         };
         let ending = ending.map_err(|error| format!("the store failed: {error}"))?;
-        if let Some(error) = &ending.error {
-            return Err(format!("the run failed: {error}"));
+        self.tally.deleted += ending.counters.deleted;
+        match &ending.error {
+            Some(Error::MassDeletion { .. }) if self.job.mass_deletion == MassDeletion::Refused => {
+                self.tally.refused += 1;
+                if ending.counters.deleted > 0 || ending.watermark != ending.watermark_before {
+                    return Err(format!("what was refused was done: {ending:?}"));
+                }
+            }
+            Some(error) => return Err(format!("the run failed: {error}")),
+            None => {}
         }
         self.tally.second_passes += u64::from(ending.passes > 1);
         Ok(Some(ending))
+    }
+
+    /// No record left the store that the catalogue held from the first request of the run, or of the one that it resumes, to the last.
+    fn check_deletions(&self, held: &BTreeMap<String, Row>) -> Result<(), String> {
+        let (kept, shown) = (rows(&self.store), self.moving.catalogue.visible());
+        let throughout =
+            |name: &String| shown.contains_key(name) && self.moving.absent.get(name).is_none_or(|absent| *absent < self.chain);
+        match held.keys().find(|name| !kept.contains_key(*name) && throughout(name)) {
+            Some(name) => Err(format!("{name} was taken for deleted, and the catalogue held it all the while")),
+            None => Ok(()),
+        }
     }
 
     fn told(&self, what: &str) -> String {

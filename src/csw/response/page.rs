@@ -11,8 +11,12 @@ use crate::csw::xml::{check_instruction, holds_forbidden, resolve};
 
 /// Depth of SearchStatus and SearchResults.
 const PART_DEPTH: usize = 2;
-/// Depth of a record.
-const RECORD_DEPTH: usize = 3;
+/// Depth of a record in a GetRecordsResponse.
+const LISTED_DEPTH: usize = 3;
+/// In a GetRecordByIdResponse.
+const ASKED_DEPTH: usize = 2;
+/// Where the record is all that comes, as in 3.0.0.
+const BARE_DEPTH: usize = 1;
 /// No server sends as many in one page; each costs more memory than it has bytes.
 const RECORDS_MAX: usize = 1_000_000;
 /// How much longer than the page its records may become by what is put into them: so many times, and so many bytes.
@@ -25,6 +29,8 @@ const FLAW_REPORT: Flaw = "exception report in place of a record";
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Root {
     GetRecordsResponse,
+    /// Of GetRecordById: the response of 2.0.2, or a record alone.
+    Asked,
     Other,
 }
 
@@ -35,6 +41,8 @@ pub(super) struct Page<'a> {
     scope: Scope<'a>,
     finder: Finder,
     results: SearchResults,
+    /// Depth of a record.
+    record_depth: usize,
     /// Whether there was a SearchResults.
     searched: bool,
     /// Whether anywhere in the page stands a character that XML forbids; if so each record is looked through for itself.
@@ -54,6 +62,7 @@ impl<'a> Page<'a> {
             scope: Scope::default(),
             finder: Finder::default(),
             results,
+            record_depth: LISTED_DEPTH,
             searched: false,
             forbidden: holds_forbidden(text),
             brackets: text.contains("]]>"),
@@ -80,6 +89,59 @@ impl<'a> Page<'a> {
                 _ => self.expect_nothing(step)?,
             }
         }
+    }
+
+    /// Up to the end of the root element of an answer to GetRecordById.
+    pub(super) fn read_asked_root(&mut self) -> Result<Root, AnswerError> {
+        loop {
+            let step = self.cursor.step()?;
+            match step {
+                Step::Start(tag) | Step::Empty(tag) => {
+                    let opened = self.scope.open(tag, 1);
+                    let whole = matches!(step, Step::Empty(_));
+                    self.searched = true;
+                    if opened.ns == Ns::Csw && opened.local == "GetRecordByIdResponse" {
+                        self.check_envelope(tag, &opened)?;
+                        self.record_depth = ASKED_DEPTH;
+                        if !whole {
+                            self.read_asked()?;
+                        }
+                        return Ok(Root::Asked);
+                    }
+                    if !is_record(&opened) {
+                        return Ok(Root::Other);
+                    }
+                    self.record_depth = BARE_DEPTH;
+                    self.finder.begin(opened.ns, opened.local);
+                    if whole {
+                        self.end_record(self.cursor.start(), &opened, opened.flaw)?;
+                    } else {
+                        self.read_record_within(self.cursor.start(), &opened)?;
+                    }
+                    return Ok(Root::Asked);
+                }
+                Step::Eof => return Err(AnswerError::Truncated),
+                _ => self.expect_nothing(step)?,
+            }
+        }
+    }
+
+    /// The children of a GetRecordByIdResponse, up to its end.
+    fn read_asked(&mut self) -> Result<(), AnswerError> {
+        loop {
+            match self.cursor.step()? {
+                Step::Start(tag) => self.read_record(tag)?,
+                Step::Empty(tag) => self.read_empty_record(tag)?,
+                Step::End if self.cursor.depth() == 0 => return Ok(()),
+                Step::Eof => return Err(AnswerError::Truncated),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the document is a record and nothing else.
+    pub(super) fn is_bare(&self) -> bool {
+        self.record_depth == BARE_DEPTH
     }
 
     /// What comes after the root element, and then what was found.
@@ -115,12 +177,8 @@ impl<'a> Page<'a> {
                     self.open_part(tag)?;
                     self.scope.close(PART_DEPTH);
                 }
-                Step::Start(tag) if in_results && self.cursor.depth() == RECORD_DEPTH => self.read_record(tag)?,
-                Step::Empty(tag) if in_results && self.cursor.depth() == RECORD_DEPTH - 1 => {
-                    let start = self.cursor.start();
-                    let opened = self.begin_record(tag);
-                    self.end_record(start, &opened, opened.flaw)?;
-                }
+                Step::Start(tag) if in_results && self.cursor.depth() == LISTED_DEPTH => self.read_record(tag)?,
+                Step::Empty(tag) if in_results && self.cursor.depth() == LISTED_DEPTH - 1 => self.read_empty_record(tag)?,
                 Step::End if self.cursor.depth() == PART_DEPTH - 1 => {
                     in_results = false;
                     self.scope.close(PART_DEPTH);
@@ -162,7 +220,7 @@ impl<'a> Page<'a> {
 
     fn begin_record(&mut self, tag: &'a str) -> Opened<'a> {
         self.scope.forget_uses();
-        let opened = self.scope.open(tag, RECORD_DEPTH);
+        let opened = self.scope.open(tag, self.record_depth);
         self.finder.begin(opened.ns, opened.local);
         let report = opened.ns == Ns::Ows && opened.local == "ExceptionReport";
         Opened { flaw: opened.flaw.or(report.then_some(FLAW_REPORT)), ..opened }
@@ -171,6 +229,17 @@ impl<'a> Page<'a> {
     fn read_record(&mut self, tag: &'a str) -> Result<(), AnswerError> {
         let start = self.cursor.start();
         let record = self.begin_record(tag);
+        self.read_record_within(start, &record)
+    }
+
+    fn read_empty_record(&mut self, tag: &'a str) -> Result<(), AnswerError> {
+        let start = self.cursor.start();
+        let opened = self.begin_record(tag);
+        self.end_record(start, &opened, opened.flaw)
+    }
+
+    /// The rest of a record whose start tag was read.
+    fn read_record_within(&mut self, start: usize, record: &Opened<'a>) -> Result<(), AnswerError> {
         let mut flaw = record.flaw;
         loop {
             let found = match self.cursor.step()? {
@@ -181,7 +250,7 @@ impl<'a> Page<'a> {
                 Step::Start(tag) => self.enter(tag, self.cursor.depth()),
                 Step::End => {
                     let depth = self.cursor.depth() + 1;
-                    if depth == RECORD_DEPTH {
+                    if depth == self.record_depth {
                         break;
                     }
                     self.leave(depth);
@@ -204,17 +273,17 @@ impl<'a> Page<'a> {
             };
             flaw = flaw.or(found);
         }
-        self.end_record(start, &record, flaw)
+        self.end_record(start, record, flaw)
     }
 
     fn enter(&mut self, tag: &'a str, depth: usize) -> Option<Flaw> {
         let opened = self.scope.open(tag, depth);
-        self.finder.enter(depth - RECORD_DEPTH, opened.ns, opened.local, self.scope.attributes());
+        self.finder.enter(depth - self.record_depth, opened.ns, opened.local, self.scope.attributes());
         opened.flaw
     }
 
     fn leave(&mut self, depth: usize) {
-        self.finder.leave(depth - RECORD_DEPTH);
+        self.finder.leave(depth - self.record_depth);
         self.scope.close(depth);
     }
 
@@ -257,7 +326,7 @@ impl<'a> Page<'a> {
         self.inject();
         self.results.records.arena.push_str(tail);
         let range = from..self.results.records.arena.len();
-        self.scope.close(RECORD_DEPTH);
+        self.scope.close(self.record_depth);
         let found = self.finder.finish();
         let kept = Record {
             identifier: found.identifier,
@@ -279,9 +348,8 @@ impl<'a> Page<'a> {
     /// The declarations of the envelope that the record in hand needs: the default namespace, and what it was seen to use. What its own
     /// tag declares it does not need.
     fn inject(&mut self) {
-        let bindings = self.scope.bindings();
-        let (outer, own) =
-            bindings.split_at_checked(bindings.partition_point(|b| b.depth < RECORD_DEPTH)).unwrap_or((bindings, &[]));
+        let (bindings, depth) = (self.scope.bindings(), self.record_depth);
+        let (outer, own) = bindings.split_at_checked(bindings.partition_point(|b| b.depth < depth)).unwrap_or((bindings, &[]));
         let default = outer.iter().rfind(|binding| binding.prefix.is_empty()).filter(|binding| !binding.value.is_empty());
         let used = outer.iter().filter(|binding| binding.used && !binding.prefix.is_empty());
         for needed in default.into_iter().chain(used).filter(|needed| own.iter().all(|own| own.prefix != needed.prefix)) {
@@ -291,6 +359,15 @@ impl<'a> Page<'a> {
                 self.results.records.arena.push_str(part);
             }
         }
+    }
+}
+
+/// Whether a root element may be a record that stands alone: a report, a page for people or capabilities are none.
+fn is_record(opened: &Opened<'_>) -> bool {
+    match opened.ns {
+        Ns::Csw => matches!(opened.local, "Record" | "SummaryRecord" | "BriefRecord"),
+        Ns::Ows => false,
+        _ => !opened.local.eq_ignore_ascii_case("html"),
     }
 }
 

@@ -57,7 +57,8 @@ fn since_beyond_the_watermark_passes_over_nothing_for_good() {
     let before = harness.store().watermark();
     server.catalogue().insert_at("skipped", day(2025, 2, 1));
     server.catalogue().insert_at("wanted", day(2025, 3, 1));
-    harness.harvest_quickly(&server, &["--since", "2025-02-15", "--json"]).expect_code(0).expect_json("new", "1");
+    let since = ["--since", "2025-02-15", "--reconcile", "never", "--json"];
+    harness.harvest_quickly(&server, &since).expect_code(0).expect_json("new", "1");
     assert!(harness.store().records().contains_key("wanted"));
     assert_eq!(harness.store().watermark(), before);
     harness.harvest_quickly(&server, &[]).expect_code(0);
@@ -81,7 +82,7 @@ fn full_reads_everything_and_touches_nothing_that_is_unchanged() {
     let before = harness.store().records();
     // Back-dated: no watermark sees it.
     server.catalogue().insert_at("behind", day(2024, 1, 1));
-    harness.harvest_quickly(&server, &["--json"]).expect_code(0).expect_json("new", "0");
+    harness.harvest_quickly(&server, &["--reconcile", "never", "--json"]).expect_code(0).expect_json("new", "0");
     let outcome = harness.harvest_quickly(&server, &["--full", "--json"]).expect_code(0);
     outcome.expect_json("new", "1").expect_json("unchanged", "30").expect_json("updated", "0");
     let mut after = harness.store().records();

@@ -12,6 +12,7 @@ use csw_harvester::error::Error;
 use csw_harvester::exit::ExitStatus;
 use csw_harvester::harvest::{Ending, Job, harvest};
 use csw_harvester::negotiate::Pinned;
+use csw_harvester::reconcile::{MassDeletion, Reconcile};
 use csw_harvester::report::Outcome;
 use csw_harvester::signal::{Stop, Stopped};
 use csw_harvester::store::{Mode, Store, StoreError};
@@ -77,6 +78,10 @@ impl Catalogue for Shown {
         }
     }
 
+    fn get_records_by_id(&mut self, _: &Dialect, _: &[&str], _: Patience) -> Result<Records, Failure> {
+        Ok(Records::default())
+    }
+
     fn traffic(&self) -> Traffic {
         Traffic { requests: self.requests, ..Traffic::default() }
     }
@@ -110,6 +115,9 @@ fn job() -> Job {
         since: None,
         reading: Reading::Incremental,
         strictness: Strictness::Lenient,
+        reconcile: Reconcile::Auto,
+        mass_deletion: MassDeletion::Refused,
+        is_selective: false,
     }
 }
 

@@ -229,14 +229,19 @@ impl Catalogue {
 
     /// New content, stamped now in the shape that the catalogue writes.
     pub(crate) fn edit(&mut self, identifier: &str) -> bool {
+        self.edit_at(identifier, self.now)
+    }
+
+    /// The same with another stamp than now. A hidden clock sees now.
+    pub(crate) fn edit_at(&mut self, identifier: &str, stamp: Micros) -> bool {
         let quirks = (self.quirks.clock, self.quirks.shape, self.quirks.edited_stamp);
         let now = self.now;
         self.change(identifier, |record| {
             record.version += 1;
             let (clock, shape, edited_stamp) = quirks;
             if edited_stamp == EditedStamp::Rewritten {
-                let text = shape.write(now, record.rowid + record.version);
-                record.filter_stamp = text.as_deref().map(|text| read(text).unwrap_or(now));
+                let text = shape.write(stamp, record.rowid + record.version);
+                record.filter_stamp = text.as_deref().map(|text| read(text).unwrap_or(stamp));
                 record.filter_text = None;
                 record.shown = text.into_iter().collect();
             }

@@ -1,0 +1,226 @@
+//! An inventory under way: what it goes on from, how what it lists compares with what is held, and what is gone in the end.
+//!
+//! Only records that were held, unchanged, since before the inventory (or the reading of everything) began can be gone. They are collected
+//! in a temporary table, so that their number costs disk and not memory. Whether they may be taken for deleted is decided elsewhere.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::overlay::{self, Face};
+use super::page::Writing;
+use super::run::{self, RunMarks};
+use super::seen::{self, Phase};
+use super::{Store, StoreError};
+
+/// Records that are buried in one transaction.
+const BURIED_BATCH_RECORDS: u32 = 1_000;
+
+const CREATE: &str = "CREATE TEMP TABLE gone (identifier TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID";
+const UNFINISHED: &str = "SELECT element_set, plan, began_at FROM inventories WHERE source = ?1";
+const BEGIN: &str = "
+INSERT INTO inventories (source, element_set, plan, begin_seq, began_at) VALUES (?1, ?2, ?3, (SELECT last FROM sequence), ?4)
+ON CONFLICT (source) DO UPDATE SET
+    element_set = excluded.element_set, plan = excluded.plan, begin_seq = excluded.begin_seq, began_at = excluded.began_at";
+const BEGIN_SEQ: &str = "SELECT begin_seq FROM inventories WHERE source = ?1";
+const DROP: &str = "DELETE FROM inventories WHERE source = ?1";
+
+const STAMP: &str = "SELECT modified, twin FROM stored WHERE source = ?1 AND identifier = ?2";
+const IDENTIFIERS: &str = "SELECT identifier FROM stored WHERE source = ?1";
+const CHANGED: &str = "SELECT changed_seq FROM stored WHERE source = ?1 AND identifier = ?2";
+const FORGET_GONE: &str = "DELETE FROM temp.gone";
+const ADD_GONE: &str = "INSERT INTO temp.gone (identifier) VALUES (?1)";
+const SPARE: &str = "DELETE FROM temp.gone WHERE identifier = ?1";
+const SOME_GONE: &str = "SELECT identifier FROM temp.gone WHERE identifier > ?1 ORDER BY identifier LIMIT ?2";
+const BURY: &str = "
+INSERT INTO tombstones (source, identifier, deleted_at, changed_seq) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (source, identifier) DO UPDATE SET deleted_at = excluded.deleted_at, changed_seq = excluded.changed_seq";
+const REMOVE: &str = "DELETE FROM records WHERE source = ?1 AND identifier = ?2";
+
+/// An inventory that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredInventory {
+    /// The element set that it was read in.
+    pub element_set: String,
+    /// The plan's own text.
+    pub plan: String,
+    /// When it began, RFC 3339.
+    pub began_at: String,
+}
+
+/// What is held of a record that an inventory lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldStamp {
+    /// Its stamp as delivered.
+    pub modified: Option<String>,
+    /// Whether the catalogue is known to hold several records of this identifier.
+    pub twin: bool,
+}
+
+/// What a reading of everything did not meet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gone {
+    /// Records that the store holds.
+    pub held: u64,
+    /// Of them, those that were not met and are not younger than the reading.
+    pub gone: u64,
+    /// One that was met.
+    pub met: Option<String>,
+}
+
+/// Makes the temporary table.
+pub(super) fn install(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(CREATE)
+}
+
+/// Drops all that an unfinished inventory left.
+pub(super) fn drop_inventory(connection: &Connection, source: &str) -> rusqlite::Result<()> {
+    connection.execute(DROP, [source])?;
+    seen::drop_kept(connection, source, Phase::Inventory)
+}
+
+impl Store {
+    /// The inventory of a source that was cut off.
+    pub fn unfinished_inventory(&self, source: &str) -> Result<Option<StoredInventory>, StoreError> {
+        let of_row =
+            |row: &rusqlite::Row<'_>| Ok(StoredInventory { element_set: row.get(0)?, plan: row.get(1)?, began_at: row.get(2)? });
+        let read = || self.connection.prepare_cached(UNFINISHED)?.query_row([source], of_row).optional();
+        read().map_err(|error| self.failed(&error))
+    }
+
+    /// Begins an inventory: the window is read and settled, so that there is nothing to resume in it, and what an earlier inventory
+    /// left is given up.
+    pub fn begin_inventory(&mut self, source: &str, inventory: &StoredInventory) -> Result<(), StoreError> {
+        let begun = begin(&mut self.connection, self.face, source, inventory);
+        begun.map_err(|error| self.failed(&error))
+    }
+
+    /// The window is read and settled, and an inventory that was cut off goes on: there is nothing to resume in the window.
+    pub fn resume_inventory(&mut self, source: &str) -> Result<(), StoreError> {
+        self.forget_cursor(source)
+    }
+
+    /// Gives up an inventory that was cut off.
+    pub fn forget_inventory(&mut self, source: &str) -> Result<(), StoreError> {
+        let mut forget = || {
+            let transaction = overlay::begin(&mut self.connection, self.face)?;
+            drop_inventory(&transaction, source)?;
+            transaction.commit()
+        };
+        forget().map_err(|error| self.failed(&error))
+    }
+
+    /// What is held of each of these identifiers, in order.
+    pub fn held_stamps<'a>(
+        &self,
+        source: &str,
+        identifiers: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<Option<HeldStamp>>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(STAMP)?;
+            let of_row = |row: &rusqlite::Row<'_>| Ok(HeldStamp { modified: row.get(0)?, twin: row.get(1)? });
+            identifiers
+                .map(|identifier| statement.query_row([source, identifier], of_row).optional())
+                .collect::<rusqlite::Result<_>>()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    /// Collects what the reading of everything in this phase did not meet.
+    pub fn find_gone(&mut self, source: &str, phase: Phase) -> Result<Gone, StoreError> {
+        let chain_seq = self.marks_of(source)?.chain_seq;
+        find_gone(&mut self.connection, source, phase, chain_seq).map_err(|error| self.failed(&error))
+    }
+
+    /// Those of the collected identifiers that follow after `after`, `limit` of them at the most, in order.
+    pub fn gone_after(&self, after: &str, limit: u32) -> Result<Vec<String>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<String>> {
+            self.connection.prepare_cached(SOME_GONE)?.query_map(params![after, limit], |row| row.get(0))?.collect()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    /// Takes identifiers off what was collected.
+    pub fn spare<'a>(&mut self, identifiers: impl Iterator<Item = &'a str>) -> Result<(), StoreError> {
+        let spare = || {
+            let transaction = self.connection.transaction()?;
+            for identifier in identifiers {
+                transaction.prepare_cached(SPARE)?.execute([identifier])?;
+            }
+            transaction.commit()
+        };
+        spare().map_err(|error| self.failed(&error))
+    }
+
+    /// Moves what is left of what was collected to the tombstones. A killed call leaves the rest to a later inventory.
+    pub fn bury_gone(&mut self, source: &str, deleted_at: &str) -> Result<u64, StoreError> {
+        let mut marks = self.marks_of(source)?;
+        let mut buried = 0;
+        loop {
+            let batch = bury_batch(&mut self.connection, self.face, &mut marks, deleted_at).map_err(|error| self.failed(&error))?;
+            buried += batch;
+            // Every batch takes away what it buried.
+            if batch < u64::from(BURIED_BATCH_RECORDS) {
+                return Ok(buried);
+            }
+        }
+    }
+}
+
+fn begin(connection: &mut Connection, face: Face, source: &str, inventory: &StoredInventory) -> rusqlite::Result<()> {
+    let transaction = overlay::begin(connection, face)?;
+    run::drop_cursor(&transaction, source)?;
+    drop_inventory(&transaction, source)?;
+    seen::forget_inventory(&transaction)?;
+    transaction.execute(BEGIN, params![source, inventory.element_set, inventory.plan, inventory.began_at])?;
+    transaction.commit()
+}
+
+/// Touches temporary tables only.
+fn find_gone(connection: &mut Connection, source: &str, phase: Phase, chain_seq: i64) -> rusqlite::Result<Gone> {
+    let transaction = connection.transaction()?;
+    transaction.execute(FORGET_GONE, [])?;
+    let begin_seq = match phase {
+        Phase::Window => chain_seq,
+        Phase::Inventory => transaction.query_row(BEGIN_SEQ, [source], |row| row.get(0))?,
+    };
+    let mut found = Gone::default();
+    {
+        let mut identifiers = transaction.prepare_cached(IDENTIFIERS)?;
+        let mut changed = transaction.prepare_cached(CHANGED)?;
+        let mut add = transaction.prepare_cached(ADD_GONE)?;
+        let mut rows = identifiers.query([source])?;
+        while let Some(row) = rows.next()? {
+            let identifier = row.get_ref(0)?.as_str()?;
+            found.held += 1;
+            if seen::is_met(&transaction, phase, identifier)? {
+                found.met.get_or_insert_with(|| identifier.to_owned());
+                continue;
+            }
+            let changed_seq: i64 = changed.query_row([source, identifier], |row| row.get(0))?;
+            if changed_seq <= begin_seq {
+                add.execute([identifier])?;
+                found.gone += 1;
+            }
+        }
+    }
+    transaction.commit()?;
+    Ok(found)
+}
+
+fn bury_batch(connection: &mut Connection, face: Face, marks: &mut RunMarks, deleted_at: &str) -> rusqlite::Result<u64> {
+    let transaction = overlay::begin(connection, face)?;
+    let source = marks.source.clone();
+    let mut writing = Writing::begin(&transaction, face, marks, deleted_at)?;
+    let batch: Vec<String> = transaction
+        .prepare_cached(SOME_GONE)?
+        .query_map(params!["", BURIED_BATCH_RECORDS], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for identifier in &batch {
+        writing.sequence += 1;
+        transaction.prepare_cached(BURY)?.execute(params![source, identifier, deleted_at, writing.sequence])?;
+        transaction.prepare_cached(REMOVE)?.execute([source.as_str(), identifier])?;
+        transaction.prepare_cached(SPARE)?.execute([identifier])?;
+    }
+    writing.end()?;
+    transaction.commit()?;
+    Ok(batch.len() as u64)
+}
