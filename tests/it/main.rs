@@ -20,6 +20,7 @@ mod moving;
 mod profiles;
 mod proof;
 mod properties;
+mod reconcile;
 mod regression;
 mod simulation;
 mod support;
