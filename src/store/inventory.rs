@@ -224,3 +224,116 @@ fn bury_batch(connection: &mut Connection, face: Face, marks: &mut RunMarks, del
     transaction.commit()?;
     Ok(batch.len() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{NOW, Place, SOURCE, Short, begin, contents, owned, page, whole_run};
+    use super::*;
+    use crate::store::{Mode, Pass};
+
+    const INVENTORY: Pass = Pass { phase: Phase::Inventory, number: 1 };
+    const FOUR: &[Short<'_>] = &[("a", Some(1), "a"), ("b", Some(1), "b"), ("c", Some(1), "c"), ("d", None, "d")];
+
+    fn unfinished() -> StoredInventory {
+        StoredInventory { element_set: "summary".to_owned(), plan: "p".to_owned(), began_at: NOW.to_owned() }
+    }
+
+    fn met(store: &mut Store, names: &[&str]) {
+        store.mark_seen(INVENTORY, names.iter().map(|name| (*name, ""))).unwrap();
+    }
+
+    fn tombstones(place: &Place) -> Vec<(String, i64)> {
+        let sql = place.sql();
+        let mut statement = sql.prepare("SELECT identifier, changed_seq FROM tombstones ORDER BY identifier").unwrap();
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn what_was_not_met_and_is_no_younger_is_gone_and_gets_a_number_of_its_own() {
+        let place = Place::new();
+        let mut store = place.open();
+        whole_run(&mut store, &[FOUR], NOW);
+        begin(&mut store);
+        store.begin_inventory(SOURCE, &unfinished()).unwrap();
+        // Of a window of the same run, or of a run in between: it came after the inventory had begun.
+        page(&mut store, &[("e", Some(2), "e"), ("b", Some(2), "b2")], NOW);
+        met(&mut store, &["a"]);
+        let gone = store.find_gone(SOURCE, Phase::Inventory).unwrap();
+        assert_eq!(gone, Gone { held: 5, gone: 2, met: Some("a".to_owned()) });
+        assert_eq!(store.gone_after("", 10).unwrap(), ["c", "d"]);
+        assert_eq!(store.gone_after("c", 10).unwrap(), ["d"]);
+        store.spare(["c"].into_iter()).unwrap();
+        assert_eq!(store.bury_gone(SOURCE, NOW).unwrap(), 1);
+        assert_eq!(contents(&place.sql()), owned(&[("a", "a"), ("b", "b2"), ("c", "c"), ("e", "e")]));
+        assert_eq!(tombstones(&place), [("d".to_owned(), 7)]);
+        assert_eq!(store.bury_gone(SOURCE, NOW).unwrap(), 0);
+        page(&mut store, &[("d", None, "d")], NOW);
+        assert!(tombstones(&place).is_empty());
+    }
+
+    #[test]
+    fn more_than_a_batch_is_buried_whole() {
+        let place = Place::new();
+        let mut store = place.open();
+        let names: Vec<String> = (0..2 * BURIED_BATCH_RECORDS + 7).map(|number| format!("r{number:05}")).collect();
+        let records: Vec<Short<'_>> = names.iter().map(|name| (name.as_str(), Some(1), "x")).collect();
+        whole_run(&mut store, &[&records], NOW);
+        begin(&mut store);
+        store.begin_inventory(SOURCE, &unfinished()).unwrap();
+        met(&mut store, &["r00003"]);
+        let gone = store.find_gone(SOURCE, Phase::Inventory).unwrap().gone;
+        assert_eq!(store.bury_gone(SOURCE, NOW).unwrap(), gone);
+        assert_eq!(contents(&place.sql()).len(), 1);
+        assert_eq!(tombstones(&place).len() as u64, gone);
+    }
+
+    #[test]
+    fn a_dry_run_buries_nothing_and_no_longer_shows_it() {
+        let place = Place::new();
+        whole_run(&mut place.open(), &[FOUR], NOW);
+        let mut dry = Store::open(&place.path(), Mode::DryRun).unwrap();
+        begin(&mut dry);
+        page(&mut dry, &[("b", Some(2), "b2")], NOW);
+        dry.begin_inventory(SOURCE, &unfinished()).unwrap();
+        met(&mut dry, &["a"]);
+        dry.find_gone(SOURCE, Phase::Inventory).unwrap();
+        assert_eq!(dry.bury_gone(SOURCE, NOW).unwrap(), 3);
+        assert_eq!(dry.count_records(SOURCE).unwrap(), 1);
+        assert_eq!(contents(&place.sql()).len(), 4);
+        assert!(tombstones(&place).is_empty());
+    }
+
+    #[test]
+    fn an_inventory_is_there_until_it_is_given_up_and_what_it_met_with_it() {
+        let place = Place::new();
+        let mut store = place.open();
+        whole_run(&mut store, &[FOUR], NOW);
+        begin(&mut store);
+        assert_eq!(store.unfinished_inventory(SOURCE).unwrap(), None);
+        store.begin_inventory(SOURCE, &unfinished()).unwrap();
+        store.keep_met(Some(Phase::Inventory));
+        met(&mut store, &["a", "b"]);
+        page(&mut store, &[], NOW);
+        drop(store);
+        let mut store = place.open();
+        begin(&mut store);
+        assert_eq!(store.unfinished_inventory(SOURCE).unwrap(), Some(unfinished()));
+        store.recall_met(SOURCE, Phase::Inventory).unwrap();
+        assert_eq!(store.find_gone(SOURCE, Phase::Inventory).unwrap().gone, 2);
+        store.forget_inventory(SOURCE).unwrap();
+        store.forget_seen().unwrap();
+        store.recall_met(SOURCE, Phase::Inventory).unwrap();
+        assert!(!store.met_any(Phase::Inventory).unwrap());
+        assert_eq!(store.unfinished_inventory(SOURCE).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_held_is_told_in_the_order_of_the_question() {
+        let place = Place::new();
+        let mut store = place.open();
+        whole_run(&mut store, &[FOUR], NOW);
+        let held = store.held_stamps(SOURCE, ["d", "nobody", "a"].into_iter()).unwrap();
+        let stamp = |modified: Option<&str>| Some(HeldStamp { modified: modified.map(str::to_owned), twin: false });
+        assert_eq!(held, [stamp(None), None, stamp(Some("1"))]);
+    }
+}
