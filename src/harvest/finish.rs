@@ -70,7 +70,11 @@ impl Harvest<'_> {
                 InventoryEnd::Complete { .. } => ProblemsEnd::DropUnmet,
                 _ => ProblemsEnd::Keep,
             },
-            inventory: if result.is_ok() { self.inventory } else { InventoryEnd::None },
+            inventory: match &result {
+                Ok(_) => self.inventory,
+                Err(Error::Strict { .. } | Error::MassDeletion { .. }) => InventoryEnd::Refused,
+                Err(_) => InventoryEnd::None,
+            },
             error: error.as_deref(),
         })?;
         Ok(Ending {

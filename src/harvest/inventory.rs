@@ -11,6 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::lookup::{Found, Lookup};
 use super::{Harvest, Read, may_be_forgotten_words, place_of};
 use crate::catalogue::{Failure, FailureKind, Patience};
 use crate::cli::Strictness;
@@ -316,6 +317,10 @@ impl Harvest<'_> {
     /// `whole`: it may also go where such questions are not answered.
     fn ask_before_deleting(&mut self, gone: &Gone, whole: bool) -> Result<bool, Error> {
         let Some(met) = &gone.met else { return Ok(whole) };
+        if self.lookup.is_of_no_use() {
+            // The list named records that were not given, which may have gone in between.
+            self.lookup = Lookup::new(self.job.is_selective);
+        }
         // What is known to be there must be given, or else that nothing is given says nothing.
         if self.look_up(&[met])?.answers.is_empty() {
             return Ok(whole);
@@ -341,7 +346,7 @@ impl Harvest<'_> {
         }
     }
 
-    fn keep_given(&mut self, found: &super::lookup::Found) -> Result<(), Error> {
+    fn keep_given(&mut self, found: &Found) -> Result<(), Error> {
         let records: Vec<Record<'_>> = found.answers.iter().flat_map(|answer| answer.iter()).collect();
         let sound = records.iter().filter(|record| record.flaw.is_none());
         let writes: Vec<RecordWrite<'_>> = sound

@@ -101,6 +101,8 @@ pub enum ProblemsEnd {
 pub enum InventoryEnd {
     /// There was none, or it was cut off and may be resumed.
     None,
+    /// It came to its end, and nothing may be made of it.
+    Refused,
     /// The store holds what the catalogue holds.
     Complete {
         /// What the catalogue counts, less what the store holds; `None` where it does not count.
@@ -294,6 +296,7 @@ pub(super) fn drop_cursor(connection: &Connection, source: &str) -> rusqlite::Re
 fn end_inventory(connection: &Connection, end: &RunEnd<'_>) -> rusqlite::Result<()> {
     match end.inventory {
         InventoryEnd::None => return Ok(()),
+        InventoryEnd::Refused => {}
         InventoryEnd::Complete { gap, new, updated, deleted } => {
             let row = params![end.source, end.ended_at, gap, column(new), column(updated), column(deleted)];
             connection.execute(INVENTORY_COMPLETE, row)?;

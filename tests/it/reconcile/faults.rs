@@ -87,10 +87,11 @@ fn each_request_of_an_inventory_may_fail_once() {
 
 #[test]
 fn half_a_catalogue_deletes_nothing() {
-    for more in [&[][..], &["--reconcile", "always"], &["--full"]] {
+    let ways = [&[][..], &["--reconcile", "always"], &["--full"]];
+    for (more, half) in ways.into_iter().flat_map(|more| [(more, 31..=60), (more, 1..=30)]) {
         let (server, harness) = harvested(Quirks::default());
         let whole = server.catalogue().clone();
-        delete(&server, 31..=60);
+        delete(&server, half);
         tick(&server, &harness, more).expect_code(65).expect_json("deleted", "0");
         *server.catalogue() = whole;
         tick(&server, &harness, more).expect_code(0).expect_json("deleted", "0").expect_json("new", "0");
