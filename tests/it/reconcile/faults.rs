@@ -93,6 +93,8 @@ fn half_a_catalogue_deletes_nothing() {
         let whole = server.catalogue().clone();
         delete(&server, half);
         tick(&server, &harness, more).expect_code(65).expect_json("deleted", "0");
+        let left = harness.store().number("SELECT (SELECT count(*) FROM inventories) + (SELECT count(*) FROM met)");
+        assert_eq!(left, 0, "what was refused is not gone on with");
         *server.catalogue() = whole;
         tick(&server, &harness, more).expect_code(0).expect_json("deleted", "0").expect_json("new", "0");
         harness.expect_mirror(&server.catalogue());
