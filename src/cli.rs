@@ -4,6 +4,7 @@
 //! here but the files that options name, which are read. argh's own exit code is never used.
 
 mod access;
+mod outlets;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ use crate::timestamp::{self, Micros, SECOND};
 
 pub use access::Access;
 use access::TypedAccess;
+use outlets::TypedOutlets;
+pub use outlets::{Gateway, Outlets, SourceGuess, outlets_of};
 
 /// The name of the program.
 pub const PROGRAM: &str = "csw-harvester";
@@ -140,6 +143,12 @@ struct TypedHarvest {
     /// the lock file (default: beside the store, one per source)
     #[argh(option)]
     lock: Option<PathBuf>,
+    /// file for metrics in Prometheus' text format, replaced at every end of a run (default: none)
+    #[argh(option)]
+    metrics_file: Option<PathBuf>,
+    /// url of a Pushgateway that gets the same metrics; a failure is a warning (default: none)
+    #[argh(option)]
+    metrics_push: Option<String>,
     /// print one JSON object on one line on stdout at the end, whatever the end
     #[argh(switch)]
     json: bool,
@@ -315,6 +324,8 @@ pub struct HarvestSettings {
     pub lock_wait: Duration,
     /// The lock file.
     pub lock: PathBuf,
+    /// Where metrics go.
+    pub outlets: Outlets,
     /// `--json`.
     pub output: Output,
     /// `--dry-run`.
@@ -416,10 +427,14 @@ fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
         return Err(usage("--lock: may not be the store or one of its side files"));
     }
     let source = typed.source.unwrap_or_else(|| clean.url.clone());
+    let lock = typed.lock.unwrap_or_else(|| lock::default_path(&typed.db, &source));
+    let access = typed_access.check(clean.user)?;
+    let typed_outlets = TypedOutlets { file: typed.metrics_file, push: typed.metrics_push };
     Ok(HarvestSettings {
-        lock: typed.lock.unwrap_or_else(|| lock::default_path(&typed.db, &source)),
+        outlets: typed_outlets.check(&typed.db, &lock, &access.roots)?,
+        lock,
         url: clean.url,
-        access: typed_access.check(clean.user)?,
+        access,
         user_filter: access::user_filter(typed.filter_file.as_deref(), typed.cql.as_deref())?,
         db: typed.db,
         source,

@@ -25,8 +25,9 @@ use std::fmt;
 
 use time::OffsetDateTime;
 
+pub use address::check_url;
 pub use courier::Courier;
-pub use credentials::{Credentials, split_credentials};
+pub use credentials::{Credentials, base64_url, split_credentials};
 pub use exchange::UreqTransport;
 pub use proxy::Proxies;
 pub use settings::{HttpSettings, Roots, SettingsError, check_settings};
@@ -37,8 +38,10 @@ pub use text::{escape_outside_text, without_credentials};
 pub enum Method {
     /// GET, no body.
     Get,
-    /// POST with an XML body.
+    /// POST with a body, XML unless a header says otherwise.
     Post,
+    /// PUT, the same.
+    Put,
 }
 
 /// One request.
@@ -48,7 +51,7 @@ pub struct Request {
     pub method: Method,
     /// Absolute http or https url, without user information.
     pub url: String,
-    /// The body of a POST, UTF-8 XML; empty for GET.
+    /// The body, UTF-8; empty for GET.
     pub body: String,
     /// Whether gzip may be offered (`Accept-Encoding: gzip`, else `identity`).
     pub gzip: bool,

@@ -39,6 +39,8 @@ pub mod dialect;
 
 pub mod report;
 
+pub mod metrics;
+
 pub mod csw;
 
 pub mod reconcile;
@@ -58,5 +60,7 @@ pub mod lock;
 pub mod signal;
 
 pub mod journal;
+
+pub mod publish;
 
 pub mod store;

@@ -34,6 +34,7 @@ fn run() -> ExitStatus {
             let output = if arguments.iter().any(|argument| argument == "--json") { Output::Json } else { Output::Quiet };
             match arguments.first() {
                 Some(word) if word == "check" => end_check(&check::not_run(error), output),
+                Some(word) if word == "harvest" => not_harvested(&arguments, error, output),
                 _ => end(command::not_run("", error), output),
             }
         }
@@ -47,10 +48,19 @@ fn harvest(settings: &HarvestSettings) -> ExitStatus {
     });
     let panicked = || command::not_run(&settings.source, Error::Internal("it panicked, as told above".to_owned()));
     let ending = ending.unwrap_or_else(|_| panicked());
+    let _ = catch_unwind(|| command::tell_metrics(settings, &ending.0));
     if settings.keep == Keep::DryRun && ending.1.is_none() {
         log::info!("dry run: nothing of this is kept; what follows tells what would have been");
     }
     end(ending, settings.output)
+}
+
+/// Options that make no sense are an end of a run too, for those who watch.
+fn not_harvested(arguments: &[OsString], error: Error, output: Output) -> ExitStatus {
+    let ending = command::not_run("", error);
+    let (outlets, source) = cli::outlets_of(arguments);
+    command::tell_metrics_not_run(&outlets, source, &ending.0);
+    end(ending, output)
 }
 
 fn check(settings: &HarvestSettings) -> ExitStatus {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Ending, Job, harvest};
 use crate::catalogue::HttpCatalogue;
-use crate::cli::{HarvestSettings, Keep};
+use crate::cli::{HarvestSettings, Keep, Outlets, SourceGuess};
 use crate::clock::SystemClock;
 use crate::csw::OutputSchema;
 use crate::csw::user_filter::UserFilter;
@@ -16,6 +16,7 @@ use crate::exit::ExitStatus;
 use crate::http::{Courier, HttpSettings, Proxies, UreqTransport};
 use crate::lock::{Lock, LockError};
 use crate::negotiate::Pinned;
+use crate::publish::{publish, publish_not_run};
 use crate::report::{Counters, Outcome, Summary};
 use crate::retry::RetryPolicy;
 use crate::signal::Stop;
@@ -42,6 +43,25 @@ pub fn run(settings: &HarvestSettings, stop: &Stop) -> (Summary, Option<Error>) 
 #[must_use]
 pub fn not_run(source: &str, error: Error) -> (Summary, Option<Error>) {
     summarise(source, Instant::now(), Err(error))
+}
+
+/// Tells of the run where metrics go. A dry run is none: it would stand in the place of the last real one.
+pub fn tell_metrics(settings: &HarvestSettings, summary: &Summary) {
+    if settings.outlets == Outlets::default() || settings.keep == Keep::DryRun {
+        return;
+    }
+    // Opened anew, and to be read only: the run may have ended before it was open, or because it could not be.
+    let standing = Store::open_existing(&settings.db).and_then(|store| store.standing(&settings.source));
+    publish(&settings.outlets, proxies(), summary, standing.ok());
+}
+
+/// The same for a command that could not be read.
+pub fn tell_metrics_not_run(outlets: &Outlets, source: SourceGuess, summary: &Summary) {
+    publish_not_run(outlets, proxies(), summary, source);
+}
+
+fn proxies() -> Proxies {
+    Proxies::from_lookup(|name| std::env::var(name).ok())
 }
 
 fn attempt(settings: &HarvestSettings, stop: &Stop) -> Result<Ending, Error> {
@@ -87,7 +107,7 @@ fn http_settings(settings: &HarvestSettings) -> HttpSettings {
         credentials: settings.access.credentials.clone(),
         headers: settings.access.headers.clone(),
         roots: settings.access.roots.clone(),
-        proxies: Proxies::from_lookup(|name| std::env::var(name).ok()),
+        proxies: proxies(),
     }
 }
 

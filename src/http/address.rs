@@ -62,6 +62,14 @@ impl fmt::Display for Address {
     }
 }
 
+/// Whether a url without user information can be sent to.
+///
+/// # Errors
+/// What is wrong with it, without quoting it.
+pub fn check_url(url: &str) -> Result<(), &'static str> {
+    Address::parse(url).map(drop)
+}
+
 impl Address {
     /// Reads an absolute url, or says what is wrong with it (without quoting it).
     pub(super) fn parse(url: &str) -> Result<Self, &'static str> {

@@ -88,6 +88,15 @@ fn hex_digit(digit: u8) -> u8 {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok()).unwrap_or(0)
 }
 
+/// Base64 for urls (RFC 4648, 5) without padding; of an empty text the padding alone, as a Pushgateway wants it in a path.
+#[must_use]
+pub fn base64_url(text: &str) -> String {
+    match base64(text.as_bytes()).trim_end_matches('=') {
+        "" => "=".to_owned(),
+        coded => coded.replace('+', "-").replace('/', "_"),
+    }
+}
+
 fn base64(bytes: &[u8]) -> String {
     let sextet = |bits: u32, shift: u32| ALPHABET.get((bits >> shift & 63) as usize).map_or('=', |c| char::from(*c));
     let mut text = String::new();
@@ -123,6 +132,13 @@ mod tests {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
         assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
+    }
+
+    #[test]
+    fn base64_for_urls_needs_no_escape_in_a_path() {
+        for (plain, coded) in [("http://a/?b>c", "aHR0cDovL2EvP2I-Yw"), ("\u{7ff}\u{7ff}", "37_fvw"), ("", "=")] {
+            assert_eq!(base64_url(plain), coded);
+        }
     }
 
     #[test]

@@ -160,7 +160,7 @@ impl UreqTransport {
     fn headers(&self, hop: &Hop, request: &Request) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/xml, text/xml;q=0.9, */*;q=0.1"));
-        if hop.method == Method::Post {
+        if hop.method != Method::Get {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/xml; charset=UTF-8"));
         }
         if hop.private {
@@ -243,6 +243,7 @@ fn run(agent: &Agent, hop: &Hop, request: &Request, headers: &HeaderMap) -> Resu
     match hop.method {
         Method::Get => agent.run(builder.method("GET").body(())?),
         Method::Post => agent.run(builder.method("POST").body(request.body.as_bytes())?),
+        Method::Put => agent.run(builder.method("PUT").body(request.body.as_bytes())?),
     }
 }
 

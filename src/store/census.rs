@@ -90,7 +90,7 @@ impl Store {
         walk().map_err(|error| self.failed(&error))
     }
 
-    fn count(&self, sql: &str, params: impl rusqlite::Params) -> Result<u64, StoreError> {
+    pub(super) fn count(&self, sql: &str, params: impl rusqlite::Params) -> Result<u64, StoreError> {
         let counted: i64 = self
             .connection
             .prepare_cached(sql)

@@ -17,6 +17,7 @@
 //! | `seen.rs` | identifiers met in this run |
 //! | `inventory.rs` | an inventory under way, and what is gone |
 //! | `census.rs` | counts for calibration |
+//! | `standing.rs` | how a source stands, for monitoring |
 //! | `error.rs` | what can go wrong |
 //!
 //! The store takes no lock for a source (I4 is the caller's), knows no clock and asks no catalogue.
@@ -34,6 +35,7 @@ mod run;
 mod schema;
 mod seen;
 mod source;
+mod standing;
 mod twins;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +49,7 @@ pub use page::{CursorWrite, PageCounts, PageWrite, ProblemWrite, RecordWrite};
 pub use run::{CursorEnd, FullDue, InventoryEnd, ProblemsEnd, RunCounts, RunEnd, RunId, RunOutcome, Watermark};
 pub use seen::{Meeting, Pass, Phase};
 pub use source::{LastInventory, SourceState, StoredCursor, StoredDialect};
+pub use standing::Standing;
 
 use open::Found;
 use overlay::Face;

@@ -9,5 +9,6 @@
 )]
 
 mod inputs;
+mod metrics;
 mod options;
 mod runs;

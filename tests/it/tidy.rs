@@ -9,6 +9,7 @@ mod tables;
 use std::path::Path;
 
 use csw_harvester::exit::ExitStatus;
+use csw_harvester::metrics::{METRICS, Metric};
 
 use crate::support::harness::Harness;
 use code::{bare, before_tests};
@@ -160,6 +161,13 @@ fn the_options_of_the_readme_are_those_of_the_help() {
         assert!(real.len() > least, "the help was not understood:\n{}", help.stdout);
         assert_eq!(told, real, "{command}");
     }
+}
+
+#[test]
+fn the_metrics_of_the_readme_are_those_of_the_program() {
+    let told = tables::rows_below(&read("README.md"), "## Metrics");
+    let row = |metric: &Metric| vec![metric.name.to_owned(), metric.labels.join(", "), metric.help.to_owned()];
+    assert_eq!(told, METRICS.iter().map(row).collect::<Vec<_>>());
 }
 
 #[test]

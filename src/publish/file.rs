@@ -1,0 +1,110 @@
+//! The metrics file: replaced as a whole, so that a reader sees the old text or the new one.
+//!
+//! The new text is written beside the old one under a name that node_exporter does not read (it takes `*.prom`), and renamed. A process
+//! that dies in between leaves such a file behind, which nobody reads.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// For all to read: node_exporter runs as another user.
+const MODE: u32 = 0o644;
+/// The texts written here have a few KiB.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The text that is there, if one can be read.
+pub(super) fn read(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
+    file.take(BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Puts the text where the old one was.
+///
+/// # Errors
+/// It could not be written or renamed; the old text is still there.
+pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let beside = beside(path);
+    let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&beside)?;
+    let done = write(file, text).and_then(|()| fs::rename(&beside, path));
+    if done.is_err() {
+        // What cannot be removed either is named so that nobody takes it for metrics.
+        let _ = fs::remove_file(&beside);
+    }
+    done
+}
+
+fn write(mut file: File, text: &str) -> io::Result<()> {
+    // The umask may have taken from the mode.
+    file.set_permissions(Permissions::from_mode(MODE))?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// A hidden name of its own in the same folder. In containers every process has the same number, so the time goes with it.
+fn beside(path: &Path) -> PathBuf {
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}-{nanos}.tmp", std::process::id()));
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_made_and_replaced_for_all_to_read_and_nothing_stays_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("csw.prom");
+        assert_eq!(read(&path), None);
+        for text in ["one\n", "a longer two\n", ""] {
+            replace(&path, text).unwrap();
+            assert_eq!(read(&path).as_deref(), Some(text));
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
+            assert_eq!(names(folder.path()), ["csw.prom"]);
+        }
+    }
+
+    #[test]
+    fn a_reader_that_holds_the_old_text_still_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("csw.prom");
+        replace(&path, "old\n").unwrap();
+        let mut reader = File::open(&path).unwrap();
+        replace(&path, "new\n").unwrap();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "old\n");
+    }
+
+    #[test]
+    fn what_cannot_be_renamed_leaves_nothing_beside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("csw.prom");
+        fs::create_dir(&path).unwrap();
+        replace(&path, "text\n").unwrap_err();
+        assert_eq!(names(folder.path()), ["csw.prom"]);
+        replace(&folder.path().join("missing/csw.prom"), "text\n").unwrap_err();
+    }
+
+    #[test]
+    fn the_name_beside_is_hidden_and_no_metrics_file() {
+        let name = beside(Path::new("/a/csw.prom"));
+        assert_eq!(name.parent(), Some(Path::new("/a")));
+        let name = name.file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(name.starts_with(".csw.prom.") && name.ends_with(".tmp"), "{name}");
+    }
+}
