@@ -23,6 +23,7 @@ use crate::dialect::{Clock, Dialect};
 use crate::error::Error;
 use crate::negotiate::{self, OwnStamps, Pinned};
 use crate::plan::{BadPosition, Cause, Certainty, ElementFacts, Order, PageFacts, PageFailure, Plan, Seen, Step};
+use crate::progress::Progress;
 use crate::reconcile::{MassDeletion, Reconcile};
 use crate::report::{Counters, Outcome};
 use crate::signal::Stop;
@@ -105,6 +106,7 @@ pub fn harvest(
     job: &Job,
     time: &mut dyn TimeSource,
     stop: &Stop,
+    progress: &mut dyn Progress,
 ) -> Result<Ending, StoreError> {
     store.forget_seen()?;
     let mut state = store.source_state(&job.source)?.unwrap_or_default();
@@ -124,6 +126,7 @@ pub fn harvest(
         job,
         time,
         stop,
+        progress,
         dialect: None,
         newest: Newest::default(),
         started: None,
@@ -155,6 +158,7 @@ struct Harvest<'a> {
     job: &'a Job,
     time: &'a mut dyn TimeSource,
     stop: &'a Stop,
+    progress: &'a mut dyn Progress,
     dialect: Option<Dialect>,
     newest: Newest,
     /// The catalogue's time when the run began, from its first answer.
@@ -248,6 +252,7 @@ impl Harvest<'_> {
         let shaped = self.store.holds_at_least(&self.job.source, SHAPED_MIN)?;
         let window = self.window(&dialect, state, if shaped { shapes } else { Shapes::Mixed });
         let full = window.lower.is_none();
+        self.progress.begin(&self.job.source, &window);
         let order = self.order(&dialect, window, ElementSet::Full, if full { Shapes::default() } else { shapes });
         let mut plan = self.resume(&order, state)?.unwrap_or_else(|| Plan::new(order));
         // Whatever this run is told of inventories: the one that resumes it may be told otherwise.
@@ -503,6 +508,7 @@ impl Harvest<'_> {
         self.tell_problems(&problems);
         self.pages += 1;
         self.count(counts);
+        self.progress.page(plan.came().unwrap_or_else(|| self.counters.came()), plan.matched());
         Ok(counts)
     }
 

@@ -59,6 +59,8 @@ pub mod lock;
 
 pub mod signal;
 
+pub mod progress;
+
 pub mod journal;
 
 pub mod publish;

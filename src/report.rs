@@ -56,6 +56,23 @@ pub struct Counters {
     pub bytes: u64,
 }
 
+impl Counters {
+    /// Records that came and could be had.
+    #[must_use]
+    pub const fn came(&self) -> u64 {
+        self.new.saturating_add(self.updated).saturating_add(self.unchanged)
+    }
+
+    /// What the catalogue answered, in one log line: `12 records came, 12 matched; 2 requests, 34567 bytes`.
+    #[must_use]
+    pub fn answer_line(&self) -> String {
+        let matched = self.matched.map_or("how many match was not told".to_owned(), |matched| format!("{matched} matched"));
+        let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let (came, requests) = (counted(self.came(), "record"), counted(self.requests, "request"));
+        format!("{came} came, {matched}; {requests}, {} bytes", self.bytes)
+    }
+}
+
 /// The end of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
@@ -186,6 +203,14 @@ mod tests {
             summary().complete_line(),
             "Harvest complete: 12 records (10 new, 2 updated, 0 deleted, 3 unchanged), watermark now 2026-07-09T22:14:07Z"
         );
+    }
+
+    #[test]
+    fn the_answer_is_told_with_what_it_cost() {
+        let counters = summary().counters;
+        assert_eq!(counters.answer_line(), "15 records came, 15 matched; 2 requests, 0 bytes");
+        let untold = Counters { new: 1, requests: 1, bytes: 7, ..Counters::default() };
+        assert_eq!(untold.answer_line(), "1 record came, how many match was not told; 1 request, 7 bytes");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::exit::ExitStatus;
 use crate::http::{Courier, HttpSettings, Proxies, UreqTransport};
 use crate::lock::{Lock, LockError};
 use crate::negotiate::Pinned;
+use crate::progress;
 use crate::publish::{publish, publish_not_run};
 use crate::report::{Counters, Outcome, Summary};
 use crate::retry::RetryPolicy;
@@ -75,7 +76,13 @@ fn attempt(settings: &HarvestSettings, stop: &Stop) -> Result<Ending, Error> {
     };
     let mut store = Store::open(&settings.db, mode)?;
     let mut catalogue = connect(transport, settings, stop)?;
-    Ok(harvest(&mut store, &mut catalogue, &job(settings), &mut time, stop)?)
+    let mut progress = progress::of_a_run();
+    let ending = harvest(&mut store, &mut catalogue, &job(settings), &mut time, stop, progress.as_mut())?;
+    drop(progress);
+    if ending.outcome != Outcome::Failed {
+        log::info!("{}", ending.counters.answer_line());
+    }
+    Ok(ending)
 }
 
 /// The way to the catalogue. Nothing is touched or sent yet.

@@ -12,3 +12,4 @@ mod inputs;
 mod metrics;
 mod options;
 mod runs;
+mod terminal;

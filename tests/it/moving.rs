@@ -23,6 +23,7 @@ use csw_harvester::csw::{self, Lower, Query, ResultType, SortOrder};
 use csw_harvester::dialect::Dialect;
 use csw_harvester::harvest::{Ending, Job, harvest};
 use csw_harvester::negotiate::Pinned;
+use csw_harvester::progress::Untold;
 use csw_harvester::reconcile::{MassDeletion, Reconcile};
 use csw_harvester::signal::{Stop, Stopped};
 use csw_harvester::store::{Store, StoreError};
@@ -423,7 +424,7 @@ pub(crate) fn job(page_size: u32) -> Job {
 /// One run; `None` when the catalogue killed it.
 pub(crate) fn run(store: &mut Store, catalogue: &mut dyn Catalogue, job: &Job, now: Micros) -> Option<Result<Ending, StoreError>> {
     let mut time = ModelTime(now);
-    match catch_unwind(AssertUnwindSafe(|| harvest(store, catalogue, job, &mut time, &Stop::new()))) {
+    match catch_unwind(AssertUnwindSafe(|| harvest(store, catalogue, job, &mut time, &Stop::new(), &mut Untold))) {
         Ok(ending) => Some(ending),
         Err(panic) if panic.is::<Killed>() => None,
         Err(panic) => resume_unwind(panic),

@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use crate::cases::stage;
 use crate::support::harness::{Harness, Outcome};
 use crate::support::quirks::Quirks;
+use crate::support::stamps::HOUR;
 
 /// Every file of a folder, but for locks, with what is in it.
 pub(super) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -206,11 +207,28 @@ fn the_level_of_the_log_can_be_set() {
 }
 
 #[test]
-fn under_journald_lines_carry_their_priority_and_no_time() {
+fn a_journal_that_stderr_is_not_gets_no_priorities() {
     let (server, mut harness) = stage(Quirks::default(), 5);
     harness.set_env("JOURNAL_STREAM", "8:12345");
-    let outcome = harness.harvest(&server.url(), &[]).expect_code(0).expect_stderr("<6>Harvest complete");
-    outcome.expect("a priority on each line", |outcome| outcome.stderr.lines().all(|line| line.starts_with('<')));
+    let outcome = harness.harvest(&server.url(), &[]).expect_code(0);
+    outcome.expect("no priority, no colour", |outcome| !outcome.stderr.contains(['<', '\x1b']));
+}
+
+#[test]
+fn a_quiet_run_has_three_lines() {
+    let (server, harness) = stage(Quirks::default(), 5);
+    harness.harvest_quickly(&server, &[]).expect_code(0);
+    server.catalogue().advance(HOUR);
+    let outcome = harness.harvest_quickly(&server, &[]).expect_code(0);
+    let lines: Vec<&str> = outcome.stderr.lines().filter_map(|line| Some(line.split_once("INFO  ")?.1)).collect();
+    let begin = format!("{}: reading what is newer than 2025-01-01T04:00:00Z", server.url());
+    let expected = [
+        begin.as_str(),
+        "0 records came, 0 matched; 2 requests, ",
+        "Harvest complete: 0 records (0 new, 0 updated, 0 deleted, 0 unchanged), watermark now 2025-01-01T04:00:00Z",
+    ];
+    assert_eq!(outcome.stderr.lines().count(), 3, "{}", outcome.stderr);
+    assert!(lines.iter().zip(expected).all(|(line, expected)| line.starts_with(expected)), "{}", outcome.stderr);
 }
 
 #[test]

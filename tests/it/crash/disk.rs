@@ -12,6 +12,7 @@ use csw_harvester::error::Error;
 use csw_harvester::exit::ExitStatus;
 use csw_harvester::harvest::{Ending, Job, harvest};
 use csw_harvester::negotiate::Pinned;
+use csw_harvester::progress::Untold;
 use csw_harvester::reconcile::{MassDeletion, Reconcile};
 use csw_harvester::report::Outcome;
 use csw_harvester::signal::{Stop, Stopped};
@@ -123,7 +124,7 @@ fn job() -> Job {
 
 fn run(store: &mut Store, shown: &mut Shown) -> Result<Ending, StoreError> {
     let mut time = Standing(shown.catalogue.now());
-    harvest(store, shown, &job(), &mut time, &Stop::new())
+    harvest(store, shown, &job(), &mut time, &Stop::new(), &mut Untold)
 }
 
 /// The exit status of a run that the store cut off, whichever way it was told.

@@ -89,6 +89,11 @@ impl Harness {
 
     /// Starts a run that the test goes on beside.
     pub(crate) fn spawn(&self, arguments: &[&str]) -> Running {
+        self.spawn_onto(arguments, Stdio::piped())
+    }
+
+    /// The same with a stderr of its own, which then is not in the outcome.
+    pub(crate) fn spawn_onto(&self, arguments: &[&str], stderr: Stdio) -> Running {
         let mut command = Command::new(&self.binary);
         command.args(arguments).current_dir(self.folder.path()).env_clear();
         if let Some(path) = std::env::var_os("PATH") {
@@ -99,12 +104,12 @@ impl Harness {
             command.env("LLVM_PROFILE_FILE", profile);
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
         let told = format!("{} {}", self.binary.display(), arguments.join(" "));
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{told}: {error}"));
-        let stdout = drain(child.stdout.take().expect("piped"));
-        let stderr = drain(child.stderr.take().expect("piped"));
-        Running { child, told, stdout: Some(stdout), stderr: Some(stderr), journal: self.journal.clone() }
+        let stdout = child.stdout.take().map(drain);
+        let stderr = child.stderr.take().map(drain);
+        Running { child, told, stdout, stderr, journal: self.journal.clone() }
     }
 
     /// The store of the default name.
