@@ -1,4 +1,4 @@
-"""nginx, tinyproxy and certificates of an authority of our own, for the steps that check access. Everything is on 127.0.0.1.
+"""Daemons of the distribution and certificates of an authority of our own, for the steps that need them. Everything is on 127.0.0.1.
 
 A daemon runs in the foreground as one process for the length of a `with` block and is ended by its own pid. Left to the steps: what
 is configured, and what the harvester makes of it.
@@ -17,7 +17,10 @@ STARTS_MAX = 3
 INSTALL_SECONDS_MAX = 300
 COMMAND_SECONDS_MAX = 60
 
-_PROGRAMS = {"nginx": "nginx-light", "tinyproxy": "tinyproxy", "openssl": "openssl"}
+_PACKAGES = {
+    "nginx": "nginx-light", "tinyproxy": "tinyproxy", "openssl": "openssl", "promtool": "prometheus",
+    "prometheus-node-exporter": "prometheus-node-exporter", "prometheus-pushgateway": "prometheus-pushgateway",
+}
 
 _AUTHORITY = """[ca]
 default_ca=own
@@ -40,9 +43,9 @@ def program(name):
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
 
-def install():
-    """Installs what is missing by apt, without starting services; returns what went wrong, an empty text when all is there."""
-    packages = [package for name, package in _PROGRAMS.items() if program(name) is None]
+def install(*names):
+    """Installs programs that are missing by apt, without starting services; returns what went wrong, an empty text if all are there."""
+    packages = [_PACKAGES[name] for name in names if program(name) is None]
     if not packages:
         return ""
     # RUNLEVEL=1 keeps packages from starting what they install, where init scripts are asked at all.
@@ -55,7 +58,7 @@ def install():
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"{' '.join(command)}: {error}"
         said.append(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout[-1000:]}{done.stderr[-1000:]}")
-    missing = [name for name in _PROGRAMS if program(name) is None]
+    missing = [name for name in names if program(name) is None]
     return f"{', '.join(missing)} cannot be had\n" + "\n".join(said) if missing else ""
 
 

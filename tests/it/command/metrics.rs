@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -176,13 +177,19 @@ fn a_complete_run_tells_everything_that_the_readme_lists() {
 }
 
 #[test]
-fn the_file_is_for_all_to_read_and_alone() {
-    let (server, harness, _) = harvested();
-    let mode = std::fs::metadata(harness.path(FILE)).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o644);
-    tick(&server, &harness, &[]).expect_code(0);
-    let left: Vec<_> = files(harness.folder()).into_keys().filter(|name| name.contains("prom")).collect();
-    assert_eq!(left.len(), 1, "{left:?}");
+fn the_file_is_for_all_to_read_whatever_the_umask_and_alone() {
+    let (server, harness) = stage(Quirks::default(), 5);
+    let harness = harness.with_binary(Path::new("sh"));
+    let url = server.url();
+    for _ in 0..2 {
+        let binary = env!("CARGO_BIN_EXE_csw-harvester");
+        let masked = ["-c", "umask 077; exec \"$0\" \"$@\"", binary, "harvest", &url, "--metrics-file", FILE];
+        harness.run(&masked).expect_code(0);
+        let mode = |name: &str| std::fs::metadata(harness.path(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(FILE), mode("harvest_state.db")), (0o644, 0o600));
+        let left: Vec<_> = files(harness.folder()).into_keys().filter(|name| name.contains("prom")).collect();
+        assert_eq!(left, [FILE]);
+    }
 }
 
 #[test]

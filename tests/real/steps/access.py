@@ -191,7 +191,7 @@ def proxied(step, nginx, authority, behind):
 
 
 def main():
-    wrong = daemons.install()
+    wrong = daemons.install("nginx", "tinyproxy", "openssl")
     if not check("access: nginx, tinyproxy and openssl are there", not wrong, wrong):
         return
     folder = pathlib.Path(os.environ["REAL_DIR"])
