@@ -146,7 +146,7 @@ mod tests {
 
     fn check(file: Option<&Path>, push: Option<&str>) -> Result<Outlets, Error> {
         let typed = TypedOutlets { file: file.map(Path::to_owned), push: push.map(str::to_owned) };
-        typed.check(Path::new("a.db"), Path::new("a.lock"), &Roots::System)
+        typed.check(Path::new("a.db"), Path::new("a.lock"), &Roots::SystemAnd(vec![b"pem".to_vec()]))
     }
 
     fn found(words: &[&str]) -> (Outlets, SourceGuess) {
@@ -176,6 +176,7 @@ mod tests {
         assert_eq!(gateway.url, "https://g.example:9091/push");
         let expected = Credentials::Basic { user: "me".to_owned(), password: "hunter2".to_owned() };
         assert_eq!(gateway.credentials, Some(expected));
+        assert_eq!(gateway.roots, Roots::SystemAnd(vec![b"pem".to_vec()]));
         assert!(!format!("{gateway:?}").contains("hunter2"));
         for senseless in ["", "g:9091", "ftp://g", "http://", "http://g/?a=b", "http://g/#a", "http://m%3Ae:hunter2@g"] {
             let error = check(None, Some(senseless)).unwrap_err();

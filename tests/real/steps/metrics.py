@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import subprocess
+import time
 import urllib.request
 
 import checks
@@ -62,10 +63,10 @@ def exporter(folder, textfiles):
     return daemons.Daemon(folder, 1, command)
 
 
-def pushgateway(folder):
+def pushgateway(folder, *options):
     """A Pushgateway that forgets everything with its end."""
     def command(ports):
-        return [daemons.program("prometheus-pushgateway"), f"--web.listen-address=127.0.0.1:{ports[0]}"]
+        return [daemons.program("prometheus-pushgateway"), f"--web.listen-address=127.0.0.1:{ports[0]}", *options]
 
     return daemons.Daemon(folder, 1, command)
 
@@ -140,9 +141,25 @@ def failures(step, url):
     check_equal("no sense and no file: the gateway keeps the rest", found, [64, before[1], RECORDS], "\n".join(ours(text)))
 
 
+def secure(folder):
+    """A Pushgateway that speaks TLS, with a certificate that --ca-file vouches for. The catalogue need not be there."""
+    authority = daemons.Authority(folder / "authority")
+    days = [time.strftime("%y%m%d%H%M%SZ", time.gmtime(time.time() + 86_400 * days)) for days in (-2, 20)]
+    certificate, key = authority.certificate("gateway", "IP:127.0.0.1", *days)
+    config = folder / "web.yml"
+    config.write_text(f"tls_server_config:\n  cert_file: {certificate}\n  key_file: {key}\n", encoding="utf-8")
+    with pushgateway(folder / "secure", f"--web.config.file={config}") as gateway:
+        options = ("--metrics-push", f"https://127.0.0.1:{gateway.ports[0]}", "--retries", "0")
+        done = tick("http://127.0.0.1:1/csw", *options, "--ca-file", authority.path, folder=folder / "runs")
+        check("TLS: pushed with --ca-file", done.exit_code == FAILURE and "pushed" not in done.stderr, done.report())
+        done = tick("http://127.0.0.1:1/csw", *options, folder=folder / "runs")
+        refused = "could not be pushed" in done.stderr and "UnknownIssuer" in done.stderr
+        check("TLS: a warning without it, and the run's own exit code", done.exit_code == FAILURE and refused, done.report())
+
+
 def main():
-    wrong = daemons.install("promtool", "prometheus-node-exporter", "prometheus-pushgateway")
-    if not check("metrics: promtool, node_exporter and Pushgateway are there", not wrong, wrong):
+    wrong = daemons.install("openssl", "promtool", "prometheus-node-exporter", "prometheus-pushgateway")
+    if not check("metrics: openssl, promtool, node_exporter and Pushgateway are there", not wrong, wrong):
         return
     folder = pathlib.Path(os.environ["REAL_DIR"])
     (folder / "textfiles").mkdir()
@@ -151,6 +168,7 @@ def main():
         with Catalogue(folder / "catalogue", records.series(RECORDS, ("dc", "iso"), 60)) as catalogue:
             successes(step, catalogue.url)
         failures(step, catalogue.url)
+    secure(folder)
 
 
 checks.run(main)
