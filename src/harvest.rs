@@ -33,11 +33,10 @@ use crate::store::{
     StoreError,
 };
 use crate::timestamp::{self, Interval, Micros, Shapes, micros_from};
+use crate::watermark::{self, EXACT_CHANGES_MIN, FIRST, Newest, SHAPED_MIN};
 use inventory::Listing;
 use lookup::Lookup;
 use remembered::{dialect_of, stored};
-
-use crate::watermark::{self, EXACT_CHANGES_MIN, FIRST, Newest, SHAPED_MIN};
 
 /// Problems that are told apart and counted within a run.
 const TOLD_MAX: usize = 1_000_000;
