@@ -18,11 +18,15 @@
 //! | `inventory.rs` | an inventory under way, and what is gone |
 //! | `census.rs` | counts for calibration |
 //! | `standing.rs` | how a source stands, for monitoring |
+//! | `snapshot.rs` | the store of one moment, for those who read it |
+//! | `changes.rs` | records and deletions in the order of their change |
+//! | `overview.rs` | what is told of a source |
 //! | `error.rs` | what can go wrong |
 //!
 //! The store takes no lock for a source (I4 is the caller's), knows no clock and asks no catalogue.
 
 mod census;
+mod changes;
 mod deferred;
 mod error;
 #[cfg(test)]
@@ -30,10 +34,12 @@ mod fixture;
 mod inventory;
 mod open;
 mod overlay;
+mod overview;
 mod page;
 mod run;
 mod schema;
 mod seen;
+mod snapshot;
 mod source;
 mod standing;
 mod twins;
@@ -43,11 +49,14 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 pub use census::RecordRow;
+pub use changes::{Change, Content};
 pub use error::StoreError;
 pub use inventory::{Gone, HeldStamp, StoredInventory};
+pub use overview::{Inventory, LastRun, Overview, Problem};
 pub use page::{CursorWrite, PageCounts, PageWrite, ProblemWrite, RecordWrite};
 pub use run::{CursorEnd, FullDue, InventoryEnd, ProblemsEnd, RunCounts, RunEnd, RunId, RunOutcome, Watermark};
 pub use seen::{Meeting, Pass, Phase};
+pub use snapshot::Snapshot;
 pub use source::{LastInventory, SourceState, StoredCursor, StoredDialect};
 pub use standing::Standing;
 
@@ -89,7 +98,12 @@ impl Store {
 
     /// Opens a store to be looked at. Never makes a file: [`StoreError::Missing`] when there is none. Methods that write fail.
     pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
-        let store = Self::over(path, open::reader(path, schema::STEPS)?, Face::Direct)?;
+        let connection = open::reader(path, schema::STEPS).map_err(|error| match error {
+            // Nothing was to be made.
+            StoreError::Create { path, why } => StoreError::Other { path, why },
+            other => other,
+        })?;
+        let store = Self::over(path, connection, Face::Direct)?;
         store.connection.pragma_update(None, "query_only", true).map_err(|error| store.failed(&error))?;
         Ok(store)
     }
