@@ -18,6 +18,7 @@ use crate::csw::request::clean_url;
 use crate::csw::{Binding, ElementSet, Lower, OutputSchema, Query, ResultType, SortOrder, Window};
 use crate::dialect::{Clock, Dialect};
 use crate::error::Error;
+use crate::findings::{Finding, Mark, lasting};
 use crate::harvest::command;
 use crate::http::{Roots, escape_outside_text, without_credentials};
 use crate::negotiate;
@@ -25,7 +26,7 @@ use crate::signal::Stop;
 use crate::timestamp::{self, Micros, SECOND};
 use observed::{Observed, Talk};
 use sample::{Extent, Sample, Stamp};
-pub use verdict::{Finding, Mark, Verdict};
+pub use verdict::Verdict;
 
 /// Records of the pages that are sampled: a harvest's usual page.
 const PAGE_SIZE: u32 = 100;
@@ -360,12 +361,12 @@ impl Check<'_> {
             return self.tell("clock difference", Mark::Odd, "not known: no Date comes with the answers");
         };
         let seconds = ahead.div_euclid(SECOND);
-        let (mark, word) = match seconds {
-            _ if seconds.abs() <= CLOCK_SECONDS_MAX => (Mark::Ok, "the same within a few"),
-            1.. => (Mark::Odd, "the catalogue is ahead of this computer"),
-            _ => (Mark::Odd, "the catalogue is behind this computer"),
-        };
-        self.tell("clock difference", mark, format!("{seconds} s: {word}"));
+        if seconds.abs() <= CLOCK_SECONDS_MAX {
+            return self.tell("clock difference", Mark::Ok, format!("{seconds} s: the same within a few"));
+        }
+        let side = if seconds > 0 { "ahead of" } else { "behind" };
+        let text = format!("the catalogue is {} {side} this computer", lasting(seconds.unsigned_abs()));
+        self.tell("clock difference", Mark::Odd, text);
     }
 
     fn tell_gzip(&mut self, catalogue: &HttpCatalogue) {

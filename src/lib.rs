@@ -41,6 +41,8 @@ pub mod report;
 
 pub mod metrics;
 
+pub mod findings;
+
 pub mod csw;
 
 pub mod reconcile;
@@ -64,5 +66,7 @@ pub mod progress;
 pub mod journal;
 
 pub mod publish;
+
+pub mod terminal;
 
 pub mod store;

@@ -14,6 +14,7 @@ use csw_harvester::http::escape_outside_text;
 use csw_harvester::journal;
 use csw_harvester::report::{Outcome, Summary};
 use csw_harvester::signal::Stop;
+use csw_harvester::terminal::paint_of_stdout;
 
 /// The longest last line: a message holds a url and what came back, each shortened already.
 const ERROR_CHARS_MAX: usize = 8_000;
@@ -80,7 +81,7 @@ fn end_check(verdict: &Verdict, output: Output) -> ExitStatus {
     let printed = match output {
         Output::Json => print(&format!("{}\n", verdict.json())),
         Output::Quiet if verdict.status() == ExitStatus::Usage => ExitStatus::Ok,
-        Output::Quiet => print(&verdict.text()),
+        Output::Quiet => print(&verdict.text(paint_of_stdout())),
     };
     if printed == ExitStatus::Ok { verdict.status() } else { printed }
 }

@@ -146,12 +146,14 @@ fn push_name(out: &mut String, name: &str) {
     out.push(':');
 }
 
-fn push_raw(out: &mut String, name: &str, value: impl std::fmt::Display) {
+/// A member of a JSON object that is under way, its value as it is.
+pub fn push_raw(out: &mut String, name: &str, value: impl std::fmt::Display) {
     push_name(out, name);
     let _ = write!(out, "{value}");
 }
 
-fn push_text(out: &mut String, name: &str, value: Option<&str>) {
+/// A member of a JSON object that is under way: a text, or null.
+pub fn push_text(out: &mut String, name: &str, value: Option<&str>) {
     push_name(out, name);
     match value {
         Some(text) => push_json_text(out, text),

@@ -4,46 +4,8 @@
 
 use crate::error::Error;
 use crate::exit::ExitStatus;
-use crate::report::push_json_text;
-
-/// Columns of a terminal.
-const COLUMNS: usize = 80;
-/// Columns before the text of a finding: the longest name, the mark, a blank after each.
-const MARGIN: usize = 21;
-
-/// How a finding is to be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// As it should be.
-    Ok,
-    /// Not as it should be; a harvest copes.
-    Odd,
-    /// A harvest fails on it.
-    Bad,
-}
-
-impl Mark {
-    /// As it stands in the verdict.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Mark::Ok => "ok",
-            Mark::Odd => "odd",
-            Mark::Bad => "bad",
-        }
-    }
-}
-
-/// One thing that was found out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What it is about, a word or two.
-    pub finding: &'static str,
-    /// How it is to be taken.
-    pub mark: Mark,
-    /// What was found, one line. Text from outside is escaped.
-    pub text: String,
-}
+use crate::findings::{Finding, Paint, table};
+use crate::report::{push_raw, push_text};
 
 /// All that was found out.
 #[derive(Debug, Default)]
@@ -65,11 +27,8 @@ impl Verdict {
 
     /// A finding a line, wrapped at 80 columns, and the recommended command or the exit code at the end, with the line end.
     #[must_use]
-    pub fn text(&self) -> String {
-        let mut out = String::new();
-        for Finding { finding, mark, text } in &self.findings {
-            push_wrapped(&mut out, &format!("{finding:<16} {:<3}", mark.as_str()), text);
-        }
+    pub fn text(&self, paint: Paint) -> String {
+        let mut out = table(&self.findings, paint);
         if !out.is_empty() {
             out.push('\n');
         }
@@ -87,52 +46,24 @@ impl Verdict {
     /// One JSON object on one line, without the line end.
     #[must_use]
     pub fn json(&self) -> String {
-        let mut out = String::from("{\"findings\":[");
-        for (number, Finding { finding, mark, text }) in self.findings.iter().enumerate() {
-            out.push_str(if number == 0 { "{\"finding\":" } else { ",{\"finding\":" });
-            push_json_text(&mut out, finding);
-            out.push_str(",\"mark\":");
-            push_json_text(&mut out, mark.as_str());
-            out.push_str(",\"text\":");
-            push_json_text(&mut out, text);
-            out.push('}');
-        }
-        out.push_str("],\"recommended\":");
-        push_text_or_null(&mut out, self.recommended.as_deref());
-        out.push_str(&format!(",\"exit_code\":{},\"error\":", self.status().code()));
-        push_text_or_null(&mut out, self.error.as_ref().map(Error::to_string).as_deref());
+        let findings: Vec<String> = self.findings.iter().map(json_of).collect();
+        let mut out = String::from("{");
+        push_raw(&mut out, "findings", format!("[{}]", findings.join(",")));
+        push_text(&mut out, "recommended", self.recommended.as_deref());
+        push_raw(&mut out, "exit_code", self.status().code());
+        push_text(&mut out, "error", self.error.as_ref().map(Error::to_string).as_deref());
         out.push('}');
         out
     }
 }
 
-fn push_text_or_null(out: &mut String, text: Option<&str>) {
-    match text {
-        Some(text) => push_json_text(out, text),
-        None => out.push_str("null"),
-    }
-}
-
-/// Breaks between words; a word that is wider than the screen stands whole, so that an address can be copied.
-fn push_wrapped(out: &mut String, head: &str, text: &str) {
-    let mut line = format!("{head:<MARGIN$}");
-    let mut is_fresh = true;
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let blank = usize::from(!is_fresh);
-        if !is_fresh && line.chars().count() + blank + word.chars().count() > COLUMNS {
-            out.push_str(line.trim_end());
-            out.push('\n');
-            line = " ".repeat(MARGIN);
-            is_fresh = true;
-        }
-        if !is_fresh {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_fresh = false;
-    }
-    out.push_str(line.trim_end());
-    out.push('\n');
+fn json_of(Finding { finding, mark, text }: &Finding) -> String {
+    let mut out = String::from("{");
+    push_text(&mut out, "finding", Some(finding));
+    push_text(&mut out, "mark", Some(mark.as_str()));
+    push_text(&mut out, "text", Some(text));
+    out.push('}');
+    out
 }
 
 /// A word of a command line as a POSIX shell takes it for one.
@@ -144,25 +75,21 @@ pub(super) fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::Mark;
 
     fn verdict() -> Verdict {
-        let long = "one two three four ".repeat(8);
         let findings = vec![
             Finding { finding: "clock difference", mark: Mark::Ok, text: "0 s".to_owned() },
-            Finding { finding: "property", mark: Mark::Odd, text: long },
+            Finding { finding: "property", mark: Mark::Odd, text: "none".to_owned() },
         ];
         Verdict { findings, recommended: Some("csw-harvester harvest 'http://a/csw'".to_owned()), error: None }
     }
 
     #[test]
-    fn findings_are_aligned_and_wrapped_at_80_columns() {
-        let text = verdict().text();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "clock difference ok  0 s");
-        assert!(lines[1].starts_with("property         odd one two"));
-        assert!(lines[2].starts_with("                     ") && lines[2].trim_start().starts_with(|c: char| c.is_alphabetic()));
-        assert!(lines.iter().all(|line| line.len() <= 80), "{text}");
-        assert_eq!(lines.last(), Some(&"csw-harvester harvest 'http://a/csw'"));
+    fn the_command_stands_below_the_findings() {
+        let text = verdict().text(Paint::Plain);
+        assert!(text.starts_with("clock difference ok  0 s\nproperty         odd "), "{text}");
+        assert!(text.ends_with("\n\ncsw-harvester harvest 'http://a/csw'\n"), "{text}");
     }
 
     #[test]

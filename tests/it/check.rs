@@ -206,7 +206,7 @@ fn faults_of_the_server_are_told() {
     let outcome = check(&harness, &server.url(), &[]).expect_code(0);
     expect_finding(&outcome, "version", "odd", "no capabilities can be read");
     server.set(|settings| settings.date = DateHeader::Model);
-    expect_finding(&check(&harness, &server.url(), &[]), "clock difference", "odd", "behind this computer");
+    expect_finding(&check(&harness, &server.url(), &[]), "clock difference", "odd", "days behind this computer");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use super::code::{before_tests, paths};
 
 /// Modules that know no file, socket, clock, environment or log. A name stands for the file and for the folder.
-const PURE: [&str; 7] = ["timestamp", "plan", "watermark", "dialect", "report", "metrics", "csw"];
+const PURE: [&str; 10] =
+    ["timestamp", "plan", "watermark", "dialect", "report", "findings", "metrics", "csw", "reconcile", "stable_hash"];
 
 /// What pure modules may not name.
 const EFFECTS: [&str; 24] = [
