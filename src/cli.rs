@@ -5,6 +5,7 @@
 
 mod access;
 mod outlets;
+mod status;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ pub use access::Access;
 use access::TypedAccess;
 use outlets::TypedOutlets;
 pub use outlets::{Gateway, Outlets, SourceGuess, outlets_of};
+pub use status::StatusSettings;
+use status::TypedStatus;
 
 /// The name of the program.
 pub const PROGRAM: &str = "csw-harvester";
@@ -50,6 +53,7 @@ struct Typed {
 enum TypedCommand {
     Harvest(TypedHarvest),
     Check(TypedCheck),
+    Status(TypedStatus),
 }
 
 /// Run one incremental harvest of the catalogue at <url> into the store, then exit.
@@ -339,6 +343,8 @@ pub enum Command {
     Harvest(Box<HarvestSettings>),
     /// `check`, of what that harvest would meet.
     Check(Box<HarvestSettings>),
+    /// `status`.
+    Status(StatusSettings),
     /// `--help` or `--version`: text for stdout.
     Print(String),
 }
@@ -360,6 +366,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, E
     match Typed::from_args(&[PROGRAM], &words) {
         Ok(Typed { command: TypedCommand::Harvest(typed) }) => Ok(Command::Harvest(Box::new(check_harvest(typed)?))),
         Ok(Typed { command: TypedCommand::Check(typed) }) => Ok(Command::Check(Box::new(check_harvest(typed.into_harvest()?)?))),
+        Ok(Typed { command: TypedCommand::Status(typed) }) => Ok(Command::Status(typed.check()?)),
         Err(exit) if exit.status.is_ok() => Ok(Command::Print(exit.output)),
         Err(exit) => Err(usage(one_line(&exit.output, words.first().copied()))),
     }
@@ -377,7 +384,7 @@ fn take_apart(argument: String) -> Vec<String> {
 /// What argh says, which repeats what it did not understand: a url with a password, perhaps.
 fn one_line(text: &str, command: Option<&str>) -> String {
     let line = text.split_whitespace().map(without_credentials).collect::<Vec<_>>().join(" ");
-    match command.filter(|command| ["harvest", "check"].contains(command)) {
+    match command.filter(|command| ["harvest", "check", "status"].contains(command)) {
         _ if line.is_empty() => format!("what is to be done? See {PROGRAM} --help"),
         Some(command) => format!("{line} (see {PROGRAM} {command} --help)"),
         None => format!("{line} (see {PROGRAM} --help)"),
@@ -405,17 +412,9 @@ fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
     if typed.allow_mass_deletion && reconcile == Reconcile::Never {
         return Err(usage("--allow-mass-deletion and --reconcile never exclude each other"));
     }
-    let named = |name: &str, text: Option<&String>| match text {
-        Some(text) if text.trim().is_empty() || text.chars().any(char::is_control) => {
-            Err(usage(format!("--{name}: may not be empty or hold control characters")))
-        }
-        _ => Ok(()),
-    };
-    named("source", typed.source.as_ref())?;
-    named("property", typed.property.as_ref())?;
-    if typed.db.as_os_str().is_empty() {
-        return Err(usage("--db: may not be empty"));
-    }
+    fit_for_a_name("source", typed.source.as_ref())?;
+    fit_for_a_name("property", typed.property.as_ref())?;
+    let db = store_path(typed.db)?;
     let typed_access = TypedAccess {
         user: typed.user,
         password_file: typed.password_file,
@@ -423,20 +422,20 @@ fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
         header: typed.header,
         ca_file: typed.ca_file,
     };
-    if typed.lock.as_ref().is_some_and(|lock| is_part_of_store(lock, &typed.db)) {
+    if typed.lock.as_ref().is_some_and(|lock| is_part_of_store(lock, &db)) {
         return Err(usage("--lock: may not be the store or one of its side files"));
     }
     let source = typed.source.unwrap_or_else(|| clean.url.clone());
-    let lock = typed.lock.unwrap_or_else(|| lock::default_path(&typed.db, &source));
+    let lock = typed.lock.unwrap_or_else(|| lock::default_path(&db, &source));
     let access = typed_access.check(clean.user)?;
     let typed_outlets = TypedOutlets { file: typed.metrics_file, push: typed.metrics_push };
     Ok(HarvestSettings {
-        outlets: typed_outlets.check(&typed.db, &lock, &access.roots)?,
+        outlets: typed_outlets.check(&db, &lock, &access.roots)?,
         lock,
         url: clean.url,
         access,
         user_filter: access::user_filter(typed.filter_file.as_deref(), typed.cql.as_deref())?,
-        db: typed.db,
+        db,
         source,
         schema,
         property: typed.property,
@@ -459,6 +458,20 @@ fn check_harvest(typed: TypedHarvest) -> Result<HarvestSettings, Error> {
         output: if typed.json { Output::Json } else { Output::Quiet },
         keep: if typed.dry_run { Keep::DryRun } else { Keep::Commit },
     })
+}
+
+/// Whether a text can be a key or a name of a catalogue's: something that is seen, on one line.
+fn fit_for_a_name(name: &str, text: Option<&String>) -> Result<(), Error> {
+    match text {
+        Some(text) if text.trim().is_empty() || text.chars().any(char::is_control) => {
+            Err(usage(format!("--{name}: may not be empty or hold control characters")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn store_path(db: PathBuf) -> Result<PathBuf, Error> {
+    if db.as_os_str().is_empty() { Err(usage("--db: may not be empty")) } else { Ok(db) }
 }
 
 /// `csw`, `iso`, `iso3`, or a namespace: anything with a colon in it and no blanks (RFC 3986, 3).
@@ -518,7 +531,7 @@ mod tests {
     fn harvest(words: &[&str]) -> Result<HarvestSettings, Error> {
         match parse(words.iter().map(OsString::from))? {
             Command::Harvest(settings) | Command::Check(settings) => Ok(*settings),
-            Command::Print(text) => Err(Error::Internal(text)),
+            other => Err(Error::Internal(format!("{other:?}"))),
         }
     }
 

@@ -42,6 +42,8 @@ pub enum Error {
     },
     /// Told to stop.
     Stopped(Stopped),
+    /// Sources had no success for too long, or never.
+    Stale(String),
     /// What was to be printed could not be written.
     Output(String),
     /// A bug of ours.
@@ -88,6 +90,7 @@ impl Error {
             Error::Endless(_) => ExitStatus::Protocol,
             Error::Strict { .. } | Error::MassDeletion { .. } => ExitStatus::DataErr,
             Error::Stopped(_) => ExitStatus::TempFail,
+            Error::Stale(_) => ExitStatus::Stale,
             Error::Output(_) => ExitStatus::IoErr,
             Error::Internal(_) => ExitStatus::Software,
         }
@@ -97,7 +100,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Usage(text) | Error::Config(text) | Error::Endless(text) => out.write_str(text),
+            Error::Usage(text) | Error::Config(text) | Error::Endless(text) | Error::Stale(text) => out.write_str(text),
             Error::Lock(error) => error.fmt(out),
             Error::Store(error) => error.fmt(out),
             Error::Catalogue(failure) => out.write_str(&failure.message),

@@ -5,11 +5,13 @@
 
 use std::process::ExitCode;
 
-/// How a command ended, as sysexits(3) numbers.
+/// How a command ended: sysexits(3) numbers, and 1 for what a probe has to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
     /// The run is complete, also when nothing had changed.
     Ok,
+    /// `status --max-age`: the last success of a source is older, or there is none.
+    Stale,
     /// Bad option, value or url; nothing was touched.
     Usage,
     /// `--strict` was broken, or the guard against mass deletion spoke.
@@ -34,8 +36,9 @@ pub enum ExitStatus {
 
 impl ExitStatus {
     /// Every status, by rising number.
-    pub const ALL: [ExitStatus; 11] = [
+    pub const ALL: [ExitStatus; 12] = [
         ExitStatus::Ok,
+        ExitStatus::Stale,
         ExitStatus::Usage,
         ExitStatus::DataErr,
         ExitStatus::Unavailable,
@@ -53,6 +56,7 @@ impl ExitStatus {
     pub const fn code(self) -> u8 {
         match self {
             ExitStatus::Ok => 0,
+            ExitStatus::Stale => 1,
             ExitStatus::Usage => 64,
             ExitStatus::DataErr => 65,
             ExitStatus::Unavailable => 69,
@@ -66,11 +70,12 @@ impl ExitStatus {
         }
     }
 
-    /// The name from sysexits(3), without its prefix.
+    /// The name from sysexits(3), without its prefix; 1 has none there.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             ExitStatus::Ok => "OK",
+            ExitStatus::Stale => "STALE",
             ExitStatus::Usage => "USAGE",
             ExitStatus::DataErr => "DATAERR",
             ExitStatus::Unavailable => "UNAVAILABLE",

@@ -23,6 +23,8 @@ pub mod harvest;
 
 pub mod check;
 
+pub mod status;
+
 pub mod negotiate;
 
 pub mod catalogue;

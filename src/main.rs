@@ -6,7 +6,8 @@ use std::panic::catch_unwind;
 use std::process::ExitCode;
 
 use csw_harvester::check::{self, Verdict};
-use csw_harvester::cli::{self, Command, HarvestSettings, Keep, Output};
+use csw_harvester::cli::{self, Command, HarvestSettings, Keep, Output, StatusSettings};
+use csw_harvester::clock::{Clock, SystemClock};
 use csw_harvester::error::Error;
 use csw_harvester::exit::ExitStatus;
 use csw_harvester::harvest::command;
@@ -14,6 +15,7 @@ use csw_harvester::http::escape_outside_text;
 use csw_harvester::journal;
 use csw_harvester::report::{Outcome, Summary};
 use csw_harvester::signal::Stop;
+use csw_harvester::status::{self, Report};
 use csw_harvester::terminal::paint_of_stdout;
 
 /// The longest last line: a message holds a url and what came back, each shortened already.
@@ -31,11 +33,13 @@ fn run() -> ExitStatus {
         Ok(Command::Print(text)) => print(&text),
         Ok(Command::Harvest(settings)) => harvest(&settings),
         Ok(Command::Check(settings)) => check(&settings),
+        Ok(Command::Status(settings)) => status(&settings),
         Err(error) => {
             let output = if arguments.iter().any(|argument| argument == "--json") { Output::Json } else { Output::Quiet };
-            match arguments.first() {
-                Some(word) if word == "check" => end_check(&check::not_run(error), output),
-                Some(word) if word == "harvest" => not_harvested(&arguments, error, output),
+            match arguments.first().and_then(|word| word.to_str()) {
+                Some("check") => end_check(&check::not_run(error), output),
+                Some("status") => end_status(&status::not_run(error, SystemClock.now()), output),
+                Some("harvest") => not_harvested(&arguments, error, output),
                 _ => end(command::not_run("", error), output),
             }
         }
@@ -84,6 +88,22 @@ fn end_check(verdict: &Verdict, output: Output) -> ExitStatus {
         Output::Quiet => print(&verdict.text(paint_of_stdout())),
     };
     if printed == ExitStatus::Ok { verdict.status() } else { printed }
+}
+
+fn status(settings: &StatusSettings) -> ExitStatus {
+    end_status(&status::run(settings, SystemClock.now()), settings.output)
+}
+
+/// The table or the JSON; what is wrong is told by the log as well.
+fn end_status(report: &Report, output: Output) -> ExitStatus {
+    if let Some(error) = &report.error {
+        tell(error);
+    }
+    let printed = match output {
+        Output::Json => print(&format!("{}\n", report.json())),
+        Output::Quiet => print(&report.text(paint_of_stdout())),
+    };
+    if printed == ExitStatus::Ok { report.status() } else { printed }
 }
 
 /// The last log line, and the summary if it is wanted, whatever the end.

@@ -12,4 +12,5 @@ mod inputs;
 mod metrics;
 mod options;
 mod runs;
+mod status;
 mod terminal;

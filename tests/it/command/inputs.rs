@@ -21,7 +21,7 @@ pub(super) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// One line on stderr that holds `part`, nothing on stdout.
 #[track_caller]
-fn expect_refusal(outcome: Outcome, code: i32, part: &str) {
+pub(super) fn expect_refusal(outcome: Outcome, code: i32, part: &str) {
     let outcome = outcome.expect_code(code).expect_stderr(part);
     let outcome = outcome.expect("nothing on stdout", |outcome| outcome.stdout.is_empty());
     outcome.expect("one line on stderr", |outcome| outcome.stderr.lines().count() == 1);
