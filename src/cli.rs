@@ -4,6 +4,7 @@
 //! here but the files that options name, which are read. argh's own exit code is never used.
 
 mod access;
+mod export;
 mod outlets;
 mod status;
 
@@ -24,6 +25,8 @@ use crate::timestamp::{self, Micros, SECOND};
 
 pub use access::Access;
 use access::TypedAccess;
+use export::TypedExport;
+pub use export::{Beginning, ExportSettings};
 use outlets::TypedOutlets;
 pub use outlets::{Gateway, Outlets, SourceGuess, outlets_of};
 pub use status::StatusSettings;
@@ -54,6 +57,7 @@ enum TypedCommand {
     Harvest(TypedHarvest),
     Check(TypedCheck),
     Status(TypedStatus),
+    Export(TypedExport),
 }
 
 /// Run one incremental harvest of the catalogue at <url> into the store, then exit.
@@ -345,6 +349,8 @@ pub enum Command {
     Check(Box<HarvestSettings>),
     /// `status`.
     Status(StatusSettings),
+    /// `export`.
+    Export(ExportSettings),
     /// `--help` or `--version`: text for stdout.
     Print(String),
 }
@@ -367,6 +373,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, E
         Ok(Typed { command: TypedCommand::Harvest(typed) }) => Ok(Command::Harvest(Box::new(check_harvest(typed)?))),
         Ok(Typed { command: TypedCommand::Check(typed) }) => Ok(Command::Check(Box::new(check_harvest(typed.into_harvest()?)?))),
         Ok(Typed { command: TypedCommand::Status(typed) }) => Ok(Command::Status(typed.check()?)),
+        Ok(Typed { command: TypedCommand::Export(typed) }) => Ok(Command::Export(typed.check()?)),
         Err(exit) if exit.status.is_ok() => Ok(Command::Print(exit.output)),
         Err(exit) => Err(usage(one_line(&exit.output, words.first().copied()))),
     }
@@ -384,7 +391,7 @@ fn take_apart(argument: String) -> Vec<String> {
 /// What argh says, which repeats what it did not understand: a url with a password, perhaps.
 fn one_line(text: &str, command: Option<&str>) -> String {
     let line = text.split_whitespace().map(without_credentials).collect::<Vec<_>>().join(" ");
-    match command.filter(|command| ["harvest", "check", "status"].contains(command)) {
+    match command.filter(|command| ["harvest", "check", "status", "export"].contains(command)) {
         _ if line.is_empty() => format!("what is to be done? See {PROGRAM} --help"),
         Some(command) => format!("{line} (see {PROGRAM} {command} --help)"),
         None => format!("{line} (see {PROGRAM} --help)"),

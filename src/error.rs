@@ -42,10 +42,14 @@ pub enum Error {
     },
     /// Told to stop.
     Stopped(Stopped),
+    /// An export was told to stop; its cursor is where it was.
+    ExportStopped(Stopped),
     /// Sources had no success for too long, or never.
     Stale(String),
     /// What was to be printed could not be written.
     Output(String),
+    /// A file that was to be written could not be.
+    Write(String),
     /// A bug of ours.
     Internal(String),
 }
@@ -90,8 +94,9 @@ impl Error {
             Error::Endless(_) => ExitStatus::Protocol,
             Error::Strict { .. } | Error::MassDeletion { .. } => ExitStatus::DataErr,
             Error::Stopped(_) => ExitStatus::TempFail,
+            Error::ExportStopped(_) => ExitStatus::TempFail,
             Error::Stale(_) => ExitStatus::Stale,
-            Error::Output(_) => ExitStatus::IoErr,
+            Error::Output(_) | Error::Write(_) => ExitStatus::IoErr,
             Error::Internal(_) => ExitStatus::Software,
         }
     }
@@ -100,7 +105,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Usage(text) | Error::Config(text) | Error::Endless(text) | Error::Stale(text) => out.write_str(text),
+            Error::Usage(text) | Error::Config(text) | Error::Endless(text) | Error::Stale(text) | Error::Write(text) => {
+                out.write_str(text)
+            }
             Error::Lock(error) => error.fmt(out),
             Error::Store(error) => error.fmt(out),
             Error::Catalogue(failure) => out.write_str(&failure.message),
@@ -116,6 +123,9 @@ impl fmt::Display for Error {
                 )
             }
             Error::Stopped(stopped) => write!(out, "{stopped}; what was read is kept, run it again to go on"),
+            Error::ExportStopped(stopped) => {
+                write!(out, "{stopped}; the export is not complete and no cursor was moved, run it again")
+            }
             Error::Output(text) => write!(out, "stdout cannot be written: {text}"),
             Error::Internal(text) => write!(out, "this is a bug of csw-harvester: {text}"),
         }

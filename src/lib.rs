@@ -25,6 +25,8 @@ pub mod check;
 
 pub mod status;
 
+pub mod export;
+
 pub mod negotiate;
 
 pub mod catalogue;
@@ -70,5 +72,7 @@ pub mod journal;
 pub mod publish;
 
 pub mod terminal;
+
+pub mod replace;
 
 pub mod store;

@@ -6,10 +6,11 @@ use std::panic::catch_unwind;
 use std::process::ExitCode;
 
 use csw_harvester::check::{self, Verdict};
-use csw_harvester::cli::{self, Command, HarvestSettings, Keep, Output, StatusSettings};
+use csw_harvester::cli::{self, Command, ExportSettings, HarvestSettings, Keep, Output, StatusSettings};
 use csw_harvester::clock::{Clock, SystemClock};
 use csw_harvester::error::Error;
 use csw_harvester::exit::ExitStatus;
+use csw_harvester::export::{self, Export};
 use csw_harvester::harvest::command;
 use csw_harvester::http::escape_outside_text;
 use csw_harvester::journal;
@@ -34,12 +35,14 @@ fn run() -> ExitStatus {
         Ok(Command::Harvest(settings)) => harvest(&settings),
         Ok(Command::Check(settings)) => check(&settings),
         Ok(Command::Status(settings)) => status(&settings),
+        Ok(Command::Export(settings)) => export(&settings),
         Err(error) => {
             let output = if arguments.iter().any(|argument| argument == "--json") { Output::Json } else { Output::Quiet };
             match arguments.first().and_then(|word| word.to_str()) {
                 Some("check") => end_check(&check::not_run(error), output),
                 Some("status") => end_status(&status::not_run(error, SystemClock.now()), output),
                 Some("harvest") => not_harvested(&arguments, error, output),
+                Some("export") => tell(&error),
                 _ => end(command::not_run("", error), output),
             }
         }
@@ -104,6 +107,19 @@ fn end_status(report: &Report, output: Output) -> ExitStatus {
         Output::Quiet => print(&report.text(paint_of_stdout())),
     };
     if printed == ExitStatus::Ok { report.status() } else { printed }
+}
+
+fn export(settings: &ExportSettings) -> ExitStatus {
+    let ended = match Stop::on_signals() {
+        Ok(stop) => export::run(settings, &stop),
+        Err(error) => Err(Error::Internal(format!("signals cannot be caught: {error}"))),
+    };
+    match ended {
+        Ok(Export::Complete(tally)) => log::info!("{}", tally.complete_line()),
+        Ok(Export::Closed) => log::debug!("the reader of stdout went away"),
+        Err(error) => return tell(&error),
+    }
+    ExitStatus::Ok
 }
 
 /// The last log line, and the summary if it is wanted, whatever the end.

@@ -8,6 +8,8 @@
     reason = "all of this is test code, where a panic is a failed test"
 )]
 
+mod consumer;
+mod export;
 mod inputs;
 mod metrics;
 mod options;

@@ -154,7 +154,12 @@ fn the_exit_codes_of_the_readme_are_those_of_the_program() {
 
 #[test]
 fn the_options_of_the_readme_are_those_of_the_help() {
-    let commands = [("harvest", "## Options", 10), ("check", "## Options of check", 5), ("status", "## Options of status", 3)];
+    let commands = [
+        ("harvest", "## Options", 10),
+        ("check", "## Options of check", 5),
+        ("status", "## Options of status", 3),
+        ("export", "## Options of export", 4),
+    ];
     for (command, heading, least) in commands {
         let help = Harness::new().run(&[command, "--help"]).expect_code(0);
         let told = tables::options_of_table(&tables::rows_below(&read("README.md"), heading));

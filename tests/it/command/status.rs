@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 
+use super::export::sql;
 use super::inputs::{expect_refusal, files};
 use crate::cases::{FIRST, stage};
 use crate::support::faults::Fault;
@@ -30,11 +31,6 @@ fn json(outcome: &Outcome) -> Value {
 #[track_caller]
 fn told(harness: &Harness, more: &[&str], code: i32) -> Value {
     json(&harness.run(&[&["status", "--json"], more].concat()).expect_code(code))
-}
-
-fn sql(harness: &Harness, statements: &str) {
-    let connection = Connection::open(harness.path("harvest_state.db")).expect("the store");
-    connection.execute_batch(statements).unwrap_or_else(|error| panic!("{statements}: {error}"));
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -191,14 +187,14 @@ fn looking_changes_no_byte_and_leaves_no_file() {
     server.catalogue().advance(HOUR);
     let before = files(harness.folder());
     assert_eq!(before.len(), 1);
-    for words in [&["status"][..], &["status", "--json", "--max-age", "60"]] {
+    for words in [&["status"][..], &["status", "--json", "--max-age", "60"], &["export"], &["export", "--since-seq", "3"]] {
         harness.run(words).expect_code(0);
         assert_eq!(files(harness.folder()), before, "{words:?}");
     }
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_told_and_stays_as_it_is() {
+fn a_store_that_cannot_be_read_is_told_by_both_commands_and_stays_as_it_is() {
     let (server, harness) = stage(Quirks::default(), 200);
     harness.write("notes.txt", "Buy milk.\n");
     let foreign = Connection::open(harness.path("foreign.db")).expect("a database");
@@ -227,7 +223,9 @@ fn a_store_that_cannot_be_read_is_told_and_stays_as_it_is() {
         ("folder", 74),
     ];
     for (db, code) in cases {
-        expect_refusal(harness.run(&["status", "--db", db]), code, db);
+        for command in ["status", "export"] {
+            expect_refusal(harness.run(&[command, "--db", db]), code, db);
+        }
         let value = told(&harness, &["--db", db], code);
         assert_eq!((&value["exit_code"], &value["sources"]), (&code.into(), &Value::Array(Vec::new())));
         assert!(value["error"].as_str().unwrap().contains(db), "{value}");
@@ -249,6 +247,21 @@ fn what_was_typed_wrong_is_64_in_one_line() {
         (&["status", "--max-age", "-1"], "--max-age"),
         (&["status", "--max-age", "1h"], "--max-age"),
         (&["status", "--page-size", "1"], "--page-size"),
+        (&["export", "x"], "export --help"),
+        (&["export", "--json"], "--json"),
+        (&["export", "--db="], "--db"),
+        (&["export", "--source", "nobody"], "nobody"),
+        (&["export", "--source", "a\nb"], "--source"),
+        (&["export", "--since-seq", "-1"], "--since-seq"),
+        (&["export", "--since-seq", "1.5"], "--since-seq"),
+        (&["export", "--since-seq", "9223372036854775808"], "--since-seq"),
+        (&["export", "--since-seq", "4"], "--since-seq 4"),
+        (&["export", "--since-seq", "1", "--cursor-file", "c"], "exclude"),
+        (&["export", "--cursor-file", ""], "--cursor-file"),
+        (&["export", "--cursor-file", ".."], "--cursor-file"),
+        (&["export", "--cursor-file", "harvest_state.db"], "--cursor-file"),
+        (&["export", "--cursor-file", "./harvest_state.db-wal"], "--cursor-file"),
+        (&["export", "--xml-dir", ""], "--xml-dir"),
     ];
     for (words, part) in bad {
         expect_refusal(harness.run(words), 64, part);

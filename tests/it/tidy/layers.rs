@@ -3,8 +3,19 @@
 use super::code::{before_tests, paths};
 
 /// Modules that know no file, socket, clock, environment or log. A name stands for the file and for the folder.
-const PURE: [&str; 10] =
-    ["timestamp", "plan", "watermark", "dialect", "report", "findings", "metrics", "csw", "reconcile", "stable_hash"];
+const PURE: [&str; 11] = [
+    "timestamp",
+    "plan",
+    "watermark",
+    "dialect",
+    "report",
+    "findings",
+    "metrics",
+    "csw",
+    "reconcile",
+    "stable_hash",
+    "export/file_name",
+];
 
 /// What pure modules may not name.
 const EFFECTS: [&str; 24] = [
@@ -38,7 +49,8 @@ const EFFECTS: [&str; 24] = [
 const VALUES: [&str; 3] = ["std::net::IpAddr", "std::net::Ipv4Addr", "std::net::Ipv6Addr"];
 
 /// Crates that one module alone may name.
-const OWNED: [(&str, &str); 3] = [("rusqlite", "store"), ("ureq", "http"), ("indicatif", "progress")];
+const OWNED: [(&str, &str); 5] =
+    [("rusqlite", "store"), ("ureq", "http"), ("indicatif", "progress"), ("ring", "export/file_name"), ("rustix", "replace")];
 
 /// What a file of `src` names although it may not.
 pub(super) fn breaches(file: &str, text: &str) -> Vec<String> {
