@@ -287,7 +287,10 @@ fn what_a_filter_of_the_user_selects_no_more_goes_although_it_is_given_by_identi
 fn a_record_that_is_given_by_identifier_and_never_listed_stays_and_costs_nothing_more() {
     let (server, harness) = harvested(Quirks::default());
     // As if it were there: hidden from lists alone.
-    let given = |entry: &Entry| matches!(&entry.operation, Ok(Operation::GetRecordById { identifiers, .. }) if identifiers == &["r-000012"]);
+    let given = |entry: &Entry| match &entry.operation {
+        Ok(Operation::GetRecordById { identifiers, .. }) => identifiers == &["r-000012"],
+        _ => false,
+    };
     let record = harness.store().rows("SELECT xml FROM records WHERE identifier = 'r-000012'")[0][0].clone();
     let body =
         format!("<csw:GetRecordByIdResponse xmlns:csw='http://www.opengis.net/cat/csw/2.0.2'>{record}</csw:GetRecordByIdResponse>");
