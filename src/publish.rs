@@ -11,15 +11,15 @@ use crate::clock::{Clock, SystemClock};
 use crate::http::{Proxies, escape_outside_text};
 use crate::metrics::{Snapshot, Stored, last_success_in, seconds_of, source_in};
 use crate::report::Summary;
-use crate::store::Standing;
+use crate::store::Overview;
 
 /// Characters of a path or a reason in a message.
 const TEXT_CHARS_MAX: usize = 300;
 
 /// Tells of a run of a known source.
-pub fn publish(outlets: &Outlets, proxies: Proxies, summary: &Summary, standing: Option<Standing>) {
+pub fn publish(outlets: &Outlets, proxies: Proxies, summary: &Summary, overview: Option<Overview>) {
     let before = outlets.file.as_deref().and_then(file::read);
-    tell(outlets, proxies, summary, standing, before.as_deref());
+    tell(outlets, proxies, summary, overview, before.as_deref());
 }
 
 /// Tells of a run that did not come to be, under the source that the file was about before, unless a better one is known.
@@ -29,15 +29,15 @@ pub fn publish_not_run(outlets: &Outlets, proxies: Proxies, summary: &Summary, g
     tell(outlets, proxies, &Summary { source, ..summary.clone() }, None, before.as_deref());
 }
 
-fn tell(outlets: &Outlets, proxies: Proxies, summary: &Summary, standing: Option<Standing>, before: Option<&str>) {
-    let succeeded_at = standing.as_ref().and_then(|standing| standing.last_success_at.as_deref()).and_then(seconds_of);
+fn tell(outlets: &Outlets, proxies: Proxies, summary: &Summary, overview: Option<Overview>, before: Option<&str>) {
+    let succeeded_at = overview.as_ref().and_then(|overview| overview.last_success_at.as_deref()).and_then(seconds_of);
     let snapshot = Snapshot {
         summary,
         ended_s: SystemClock.now().unix_timestamp() as f64,
         last_success_s: succeeded_at.or_else(|| last_success_in(before?, &summary.source)),
-        stored: standing.map(|Standing { watermark, inventory_at, records, problems, .. }| Stored {
-            watermark,
-            inventory_at,
+        stored: overview.map(|Overview { watermark, inventory, records, problems, .. }| Stored {
+            watermark: Some(watermark),
+            inventory_at: inventory.map(|inventory| inventory.at),
             records,
             problems,
         }),

@@ -3,18 +3,23 @@
 //! The new text goes into a file beside, reaches the disk, and then takes the name (rename(2)). Two that replace files of one folder at the
 //! same time must be kept apart by their callers: the file beside has one name, so that what a killed process left is written over.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Gives the file at `path` this content, by way of the file at `beside` in the same folder. That the name itself is on the disk
-/// takes [`sync_folder`].
+/// takes [`sync_folder`]. `mode` are its permission bits, whatever the umask; `None` leaves them to the umask.
 ///
 /// # Errors
 /// What the system says. The file at `path` is then as it was.
-pub fn replace(path: &Path, beside: &Path, content: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, beside: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()> {
     let mut file = File::create(beside)?;
-    let written = file.write_all(content).and_then(|()| file.sync_all()).and_then(|()| fs::rename(beside, path));
+    let permitted = mode.map_or(Ok(()), |mode| file.set_permissions(Permissions::from_mode(mode)));
+    let written = permitted
+        .and_then(|()| file.write_all(content))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(beside, path));
     if written.is_err() {
         // Only to leave the folder clean; what matters is told already.
         let _ = fs::remove_file(beside);
@@ -61,7 +66,7 @@ mod tests {
         let (path, beside) = (folder.path().join("a"), folder.path().join("b"));
         fs::write(&beside, "half of what a killed process wro").unwrap();
         for text in ["one", "", "two"] {
-            replace(&path, &beside, text.as_bytes()).unwrap();
+            replace(&path, &beside, text.as_bytes(), None).unwrap();
             sync_folder(folder.path()).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
             assert!(!beside.exists());
@@ -83,8 +88,8 @@ mod tests {
         let (path, beside) = (folder.path().join("a"), folder.path().join("b"));
         fs::create_dir(&path).unwrap();
         fs::write(path.join("x"), "").unwrap();
-        replace(&path, &beside, b"new").unwrap_err();
+        replace(&path, &beside, b"new", None).unwrap_err();
         assert!(path.join("x").exists() && !beside.exists());
-        replace(&folder.path().join("no/a"), &folder.path().join("no/b"), b"new").unwrap_err();
+        replace(&folder.path().join("no/a"), &folder.path().join("no/b"), b"new", None).unwrap_err();
     }
 }

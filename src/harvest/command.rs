@@ -52,8 +52,11 @@ pub fn tell_metrics(settings: &HarvestSettings, summary: &Summary) {
         return;
     }
     // Opened anew, and to be read only: the run may have ended before it was open, or because it could not be.
-    let standing = Store::open_existing(&settings.db).and_then(|store| store.standing(&settings.source));
-    publish(&settings.outlets, proxies(), summary, standing.ok());
+    let overview = Store::open_existing(&settings.db).and_then(|store| {
+        let mut overviews = store.snapshot()?.overviews(Some(&settings.source))?;
+        Ok(overviews.pop())
+    });
+    publish(&settings.outlets, proxies(), summary, overview.ok().flatten());
 }
 
 /// The same for a command that could not be read.

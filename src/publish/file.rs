@@ -4,11 +4,12 @@
 //! that dies in between leaves such a file behind, which nobody reads.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::replace;
 
 /// For all to read: node_exporter runs as another user.
 const MODE: u32 = 0o644;
@@ -28,21 +29,7 @@ pub(super) fn read(path: &Path) -> Option<String> {
 /// # Errors
 /// It could not be written or renamed; the old text is still there.
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let beside = beside(path);
-    let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&beside)?;
-    let done = write(file, text).and_then(|()| fs::rename(&beside, path));
-    if done.is_err() {
-        // What cannot be removed either is named so that nobody takes it for metrics.
-        let _ = fs::remove_file(&beside);
-    }
-    done
-}
-
-fn write(mut file: File, text: &str) -> io::Result<()> {
-    // The umask may have taken from the mode.
-    file.set_permissions(Permissions::from_mode(MODE))?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    replace::replace(path, &beside(path), text.as_bytes(), Some(MODE))
 }
 
 /// A hidden name of its own in the same folder. In containers every process has the same number, so the time goes with it.
@@ -56,6 +43,9 @@ fn beside(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {

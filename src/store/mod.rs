@@ -17,7 +17,6 @@
 //! | `seen.rs` | identifiers met in this run |
 //! | `inventory.rs` | an inventory under way, and what is gone |
 //! | `census.rs` | counts for calibration |
-//! | `standing.rs` | how a source stands, for monitoring |
 //! | `snapshot.rs` | the store of one moment, for those who read it |
 //! | `changes.rs` | records and deletions in the order of their change |
 //! | `overview.rs` | what is told of a source |
@@ -41,7 +40,6 @@ mod schema;
 mod seen;
 mod snapshot;
 mod source;
-mod standing;
 mod twins;
 
 use std::path::{Path, PathBuf};
@@ -58,7 +56,6 @@ pub use run::{CursorEnd, FullDue, InventoryEnd, ProblemsEnd, RunCounts, RunEnd, 
 pub use seen::{Meeting, Pass, Phase};
 pub use snapshot::Snapshot;
 pub use source::{LastInventory, SourceState, StoredCursor, StoredDialect};
-pub use standing::Standing;
 
 use open::Found;
 use overlay::Face;
