@@ -404,6 +404,25 @@ mod tests {
     }
 
     #[test]
+    fn a_record_alone_reads_as_it_does_in_a_list() {
+        let namespaces = "xmlns:a='u:a' xmlns:csw='http://www.opengis.net/cat/csw/3.0' xmlns=\"u:d\" xmlns:q='u:q' \
+                          xmlns:dc='http://purl.org/dc/elements/1.1/' xmlns:no='u:n' xmlns:dct = 'u:>'";
+        let inner = ">\n<dc:identifier no='q:x'>i=\"</dc:identifier><b xmlns='u:b' xmlns:e='u:e'/></csw:Record>";
+        for own in ["", " k='1 > 0'", "\n  a:k = \"a:'x=\"", " xmlnsx='a' dct:k=''"] {
+            let listed = format!(
+                "<csw:GetRecordsResponse {namespaces}><csw:SearchResults><csw:Record{own}{inner}</csw:SearchResults>\
+                 </csw:GetRecordsResponse>"
+            );
+            let listed = parsed(&listed).records.iter().map(|record| record.xml.to_owned()).collect::<Vec<_>>();
+            for alone in [format!("<csw:Record {namespaces}{own}{inner}"), format!("<csw:Record{own} {namespaces}{inner}")] {
+                let found: Vec<String> = by_id(&alone).into_iter().map(|(_, xml)| xml).collect();
+                assert_eq!(found, listed, "{alone}");
+                assert!(is_alone(&found[0]) && !found[0].contains("xmlns:no"), "{found:?}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_no_answer_to_get_record_by_id_is_told() {
         let failed = |text: &str| parse_by_id(text.as_bytes(), None).unwrap_err();
         let report = "<ows:ExceptionReport xmlns:ows='http://www.opengis.net/ows'><ows:Exception exceptionCode='X' locator='id'/>\

@@ -233,6 +233,18 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Marks what the attributes of the tag that was opened last use, also what that tag declares itself.
+    pub fn use_attributes(&mut self) {
+        let attributes = std::mem::take(&mut self.attributes);
+        for attribute in &attributes {
+            if !attribute.prefix.is_empty() {
+                self.use_of(key_of(attribute.prefix), attribute.prefix);
+            }
+            self.use_in(attribute.value);
+        }
+        self.attributes = attributes;
+    }
+
     /// From here on nothing was used.
     pub fn forget_uses(&mut self) {
         self.bindings.iter_mut().for_each(|binding| binding.used = false);

@@ -112,6 +112,7 @@ impl<'a> Page<'a> {
                         return Ok(Root::Other);
                     }
                     self.record_depth = BARE_DEPTH;
+                    self.scope.use_attributes();
                     self.finder.begin(opened.ns, opened.local);
                     if whole {
                         self.end_record(self.cursor.start(), &opened, opened.flaw)?;
@@ -315,7 +316,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Keeps the record that ends here, with the declarations that it lacks put behind its name.
+    /// Keeps the record that ends here, with the declarations that it lacks put behind its name. One that stands alone declares what its
+    /// whole document might need; it keeps what it uses, so that it reads as it does in a list.
     fn end_record(&mut self, start: usize, record: &Opened<'_>, flaw: Option<Flaw>) -> Result<(), AnswerError> {
         let text: &'a str = self.text;
         let xml = text.get(start..self.cursor.end()).unwrap_or_default();
@@ -323,8 +325,13 @@ impl<'a> Page<'a> {
         let (head, tail) = xml.split_at_checked(1 + record.name.len()).unwrap_or((xml, ""));
         let from = self.results.records.arena.len();
         self.results.records.arena.push_str(head);
-        self.inject();
-        self.results.records.arena.push_str(tail);
+        if self.is_bare() && record.flaw.is_none() {
+            self.inject(BARE_DEPTH + 1);
+            push_undeclared(&mut self.results.records.arena, tail);
+        } else {
+            self.inject(self.record_depth);
+            self.results.records.arena.push_str(tail);
+        }
         let range = from..self.results.records.arena.len();
         self.scope.close(self.record_depth);
         let found = self.finder.finish();
@@ -345,10 +352,10 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// The declarations of the envelope that the record in hand needs: the default namespace, and what it was seen to use. What its own
-    /// tag declares it does not need.
-    fn inject(&mut self) {
-        let (bindings, depth) = (self.scope.bindings(), self.record_depth);
+    /// The declarations above this depth that the record in hand needs: the default namespace, and what it was seen to use. What is
+    /// declared at this depth it does not need.
+    fn inject(&mut self, depth: usize) {
+        let bindings = self.scope.bindings();
         let (outer, own) = bindings.split_at_checked(bindings.partition_point(|b| b.depth < depth)).unwrap_or((bindings, &[]));
         let default = outer.iter().rfind(|binding| binding.prefix.is_empty()).filter(|binding| !binding.value.is_empty());
         let used = outer.iter().filter(|binding| binding.used && !binding.prefix.is_empty());
@@ -360,6 +367,28 @@ impl<'a> Page<'a> {
             }
         }
     }
+}
+
+/// Copies what follows the name of a sound start tag, without the declarations of that tag.
+fn push_undeclared(out: &mut String, mut rest: &str) {
+    // Each round takes an attribute off the rest.
+    while let Some((attribute, after)) = split_attribute(rest) {
+        let name = attribute.split('=').next().unwrap_or_default().trim_ascii();
+        if name != "xmlns" && !name.starts_with("xmlns:") {
+            out.push_str(attribute);
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+}
+
+/// The next attribute of a sound start tag, with the blanks before it, and what follows; `None` where the tag ends.
+fn split_attribute(rest: &str) -> Option<(&str, &str)> {
+    let equals = rest.find(['=', '>']).filter(|at| rest.as_bytes().get(*at) == Some(&b'='))?;
+    let open = equals + rest.get(equals..)?.find(['"', '\''])?;
+    let quote = rest.get(open..)?.chars().next()?;
+    let close = open + 1 + rest.get(open + 1..)?.find(quote)?;
+    rest.split_at_checked(close + 1)
 }
 
 /// Whether a root element may be a record that stands alone: a report, a page for people or capabilities are none.
