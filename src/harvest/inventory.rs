@@ -95,17 +95,16 @@ impl Harvest<'_> {
     fn due(&mut self, state: &SourceState, read: &Read) -> Result<Option<ElementSet>, Error> {
         let now = micros_from(self.time.now());
         let past = past_of(&state.inventory);
-        if self.job.reconcile == Reconcile::Always {
-            return Ok(Some(ElementSet::Full));
-        }
+        let ordered = self.job.reconcile == Reconcile::Always;
         if let Some(unfinished) = self.store.unfinished_inventory(&self.job.source)? {
             let fresh = instant(&unfinished.began_at).is_some_and(|began| now - began < RESUME_AFTER_MAX && began <= now);
             match ElementSet::named(&unfinished.element_set).filter(|_| fresh) {
-                Some(element_set) => return Ok(Some(element_set)),
+                Some(element_set) if !ordered => return Ok(Some(element_set)),
+                Some(_) => {}
                 None => self.store.forget_inventory(&self.job.source)?,
             }
         }
-        if past.is_old(now) {
+        if ordered || past.is_old(now) {
             return Ok(Some(ElementSet::Full));
         }
         let contradicted = read.certainty == Certainty::Sure && self.is_contradicted(&past, read, now)?;
