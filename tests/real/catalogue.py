@@ -15,8 +15,10 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+import xml.etree.ElementTree as ElementTree
+from xml.sax.saxutils import escape
 
-from records import CSW
+from records import CSW, identifier_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 START_SECONDS_MAX = 60
@@ -60,6 +62,8 @@ table=records
 
 # No proxy of the environment may come between: everything here is on loopback.
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+
+_SHOWN_RECORDS = 500
 
 
 class Refused(Exception):
@@ -184,14 +188,41 @@ class Catalogue:
         """Replaces the record of that identifier as a whole."""
         self._transact("Updated", f"<csw:Update>{record.xml()}</csw:Update>")
 
+    def update_property(self, identifier, name, value):
+        """Changes one property and leaves the rest, the modified date too."""
+        self._transact(
+            "Updated",
+            f"<csw:Update><csw:RecordProperty><csw:Name>{name}</csw:Name><csw:Value>{escape(value)}</csw:Value>"
+            f"</csw:RecordProperty>{_named(identifier)}</csw:Update>",
+        )
+
     def delete(self, identifier):
         """Takes a record away."""
-        self._transact(
-            "Deleted",
-            '<csw:Delete><csw:Constraint version="1.1.0"><ogc:Filter><ogc:PropertyIsEqualTo>'
-            f"<ogc:PropertyName>dc:identifier</ogc:PropertyName><ogc:Literal>{identifier}</ogc:Literal>"
-            "</ogc:PropertyIsEqualTo></ogc:Filter></csw:Constraint></csw:Delete>",
-        )
+        self._transact("Deleted", f"<csw:Delete>{_named(identifier)}</csw:Delete>")
+
+    def change(self, statement, *values):
+        """Changes the database behind the catalogue's back; how many rows."""
+        with sqlite3.connect(self.database, timeout=30) as connection:
+            rows = connection.execute(statement, values).rowcount
+        connection.close()
+        return rows
+
+    def documents(self, schema):
+        """Identifier -> its whole element, as the catalogue, at rest, shows it in this output schema (CSW 2.0.2)."""
+        found, position = {}, 1
+        while position:
+            answer = ElementTree.fromstring(self.post(
+                f'<csw:GetRecords xmlns:csw="{CSW}" service="CSW" version="2.0.2" resultType="results" '
+                f'outputSchema="{schema}" startPosition="{position}" maxRecords="{_SHOWN_RECORDS}">'
+                '<csw:Query typeNames="csw:Record"><csw:ElementSetName>full</csw:ElementSetName></csw:Query>'
+                "</csw:GetRecords>"
+            ))
+            results = answer.find(f"{{{CSW}}}SearchResults")
+            found.update((identifier_of(element), element) for element in results)
+            # Past the end it says 1, and within it the next position.
+            following = int(results.get("nextRecord"))
+            position = following if following > position else 0
+        return found
 
     def post(self, body):
         """Sends an XML request and returns the bytes of the answer, whatever its status."""
@@ -211,6 +242,13 @@ class Catalogue:
         total = re.search(rf"total{done}>(\d+)<".encode(), answer)
         if total is None or total[1] != b"1":
             raise Refused(f"{change[:300]} was answered with {answer[:2000]!r}")
+
+
+def _named(identifier):
+    return (
+        '<csw:Constraint version="1.1.0"><ogc:Filter><ogc:PropertyIsEqualTo><ogc:PropertyName>dc:identifier'
+        f"</ogc:PropertyName><ogc:Literal>{identifier}</ogc:Literal></ogc:PropertyIsEqualTo></ogc:Filter></csw:Constraint>"
+    )
 
 
 def now():

@@ -11,17 +11,9 @@ import sqlite3
 import sys
 import xml.etree.ElementTree as ElementTree
 
-from records import CSW, CSW_30, DC, GCO, GMD
+from records import identifier_of
 
 _SHOWN_MAX = 20
-# Where the record's own identifier stands, by the name of its root element.
-_IDENTIFIER_PATHS = {
-    f"{{{CSW}}}Record": f"{{{DC}}}identifier",
-    f"{{{CSW}}}SummaryRecord": f"{{{DC}}}identifier",
-    f"{{{CSW}}}BriefRecord": f"{{{DC}}}identifier",
-    f"{{{CSW_30}}}Record": f"{{{DC}}}identifier",
-    f"{{{GMD}}}MD_Metadata": f"{{{GMD}}}fileIdentifier/{{{GCO}}}CharacterString",
-}
 
 
 def read(path, statement, *values):
@@ -62,13 +54,26 @@ def _document_faults(identifier, document):
         tree = ElementTree.fromstring(document)
     except (ElementTree.ParseError, TypeError) as error:
         return [f"{identifier}: its xml does not parse alone: {error}"]
-    path = _IDENTIFIER_PATHS.get(tree.tag)
-    if path is None:
-        return [f"{identifier}: its xml has the root {tree.tag}"]
-    named = tree.findtext(path)
+    named = identifier_of(tree)
     if named != identifier:
-        return [f"{identifier}: its xml names the identifier {named!r}"]
+        return [f"{identifier}: its xml, a {tree.tag}, names the identifier {named!r}"]
     return []
+
+
+def stale(store, source, documents):
+    """A line of text for each of `documents` (identifier -> element) whose xml in the store is not the same element."""
+    held = dict(read(store, "SELECT identifier, xml FROM records WHERE source = ?", source))
+    return [
+        f"{identifier}: the store has {held.get(identifier)!r:.2000}, the catalogue shows {_written(element):.2000}"
+        for identifier, element in documents.items()
+        if identifier not in held or _written(ElementTree.fromstring(held[identifier])) != _written(element)
+    ]
+
+
+def _written(element):
+    # Prefixes are given anew, in the order of their use, so that the same element is the same text.
+    element.tail = None
+    return ElementTree.tostring(element, encoding="unicode")
 
 
 def shown(lines):

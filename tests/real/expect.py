@@ -54,6 +54,14 @@ def same(name, store, source, catalogue):
     check(f"{name}: no record beyond the catalogue's", not more, compare.shown(more))
 
 
+def same_documents(name, store, source, documents):
+    """The store's records of `source` are these elements, to the letter, neither more nor fewer."""
+    stale = compare.stale(store, source, documents)
+    check(f"{name}: {len(documents)} records with the content that the catalogue shows", not stale, compare.shown(stale))
+    held = compare.read(store, "SELECT count(*) FROM records WHERE source = ?", source)
+    check_equal(f"{name}: as many records as the catalogue shows", held, [(len(documents),)])
+
+
 def rows(store):
     """All public columns of all records, to see that a run left them alone."""
     return compare.read(

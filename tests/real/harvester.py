@@ -10,9 +10,11 @@ import os
 import pathlib
 import shlex
 import subprocess
+import time
 
 TICK_SECONDS_MAX = 300
 _LOG_LINES_SHOWN_MAX = 40
+_LOOK_SECONDS = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +47,7 @@ class Tick:
 
 def tick(url, *options, folder, environment=None):
     """Runs `harvest URL --json OPTIONS` in `folder`, for at most TICK_SECONDS_MAX. `environment` is added to what a process needs."""
-    command = [os.environ["HARVESTER"], "harvest", url, "--json", *map(str, options)]
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    environment = {**kept, "RUST_LOG": "info", **(environment or {})}
-    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    command, environment = _prepared(url, options, folder, environment)
     try:
         done = subprocess.run(
             command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
@@ -57,6 +56,31 @@ def tick(url, *options, folder, environment=None):
         exit_code, stdout, stderr = done.returncode, done.stdout, done.stderr
     except subprocess.TimeoutExpired as late:
         exit_code, stdout, stderr = None, late.stdout or b"", late.stderr or b""
+    return _tick(command, exit_code, stdout, stderr)
+
+
+def killed(reached, url, *options, folder):
+    """As `tick`, but ended by kill -9 as soon as `reached()` is true; the exit code is -9 then."""
+    command, environment = _prepared(url, options, folder, None)
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )
+    until = time.monotonic() + TICK_SECONDS_MAX
+    while process.poll() is None and not reached() and time.monotonic() < until:
+        time.sleep(_LOOK_SECONDS)
+    process.kill()
+    stdout, stderr = process.communicate()
+    return _tick(command, process.returncode, stdout, stderr)
+
+
+def _prepared(url, options, folder, environment):
+    command = [os.environ["HARVESTER"], "harvest", url, "--json", *map(str, options)]
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    return command, {**kept, "RUST_LOG": "info", **(environment or {})}
+
+
+def _tick(command, exit_code, stdout, stderr):
     stdout = stdout.decode(errors="backslashreplace")
     return Tick(shlex.join(command), exit_code, stdout, stderr.decode(errors="backslashreplace"), _summary(stdout))
 

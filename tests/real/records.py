@@ -15,6 +15,15 @@ DC = "http://purl.org/dc/elements/1.1/"
 GMD = "http://www.isotc211.org/2005/gmd"
 GCO = "http://www.isotc211.org/2005/gco"
 
+# Where a record's own identifier stands, by the name of its root element.
+_IDENTIFIER_PATHS = {
+    f"{{{CSW}}}Record": f"{{{DC}}}identifier",
+    f"{{{CSW}}}SummaryRecord": f"{{{DC}}}identifier",
+    f"{{{CSW}}}BriefRecord": f"{{{DC}}}identifier",
+    f"{{{CSW_30}}}Record": f"{{{DC}}}identifier",
+    f"{{{GMD}}}MD_Metadata": f"{{{GMD}}}fileIdentifier/{{{GCO}}}CharacterString",
+}
+
 _CODES = "http://standards.iso.org/iso/19139/resources/gmxCodelists.xml"
 _ABSTRACT = (
     "River network, gauges and catchments derived from national survey data; "
@@ -25,11 +34,13 @@ _DC_DOCUMENT = (
     f'<csw:Record xmlns:csw="{CSW}" xmlns:dc="{DC}" xmlns:dct="http://purl.org/dc/terms/" '
     'xmlns:ows="http://www.opengis.net/ows">'
     "<dc:identifier>{identifier}</dc:identifier><dc:type>dataset</dc:type><dc:title>{title}</dc:title>"
-    "<dc:subject>hydrography</dc:subject><dct:abstract>{abstract}</dct:abstract><dct:modified>{stamp}</dct:modified>"
+    "<dc:subject>hydrography</dc:subject><dct:abstract>{abstract}</dct:abstract>{stamp}"
     "<dc:language>eng</dc:language>"
     '<ows:BoundingBox crs="urn:ogc:def:crs:EPSG::4326"><ows:LowerCorner>50 5</ows:LowerCorner>'
     "<ows:UpperCorner>55 10</ows:UpperCorner></ows:BoundingBox></csw:Record>"
 )
+
+_DC_STAMP = "<dct:modified>{}</dct:modified>"
 
 _ISO_DOCUMENT = (
     f'<gmd:MD_Metadata xmlns:gmd="{GMD}" xmlns:gco="{GCO}">'
@@ -41,7 +52,7 @@ _ISO_DOCUMENT = (
     "</gco:CharacterString></gmd:organisationName><gmd:role>"
     f'<gmd:CI_RoleCode codeList="{_CODES}#CI_RoleCode" codeListValue="pointOfContact">pointOfContact'
     "</gmd:CI_RoleCode></gmd:role></gmd:CI_ResponsibleParty></gmd:contact>"
-    "<gmd:dateStamp><gco:DateTime>{stamp}</gco:DateTime></gmd:dateStamp>"
+    "{stamp}"
     "<gmd:identificationInfo><gmd:MD_DataIdentification><gmd:citation><gmd:CI_Citation>"
     "<gmd:title><gco:CharacterString>{title}</gco:CharacterString></gmd:title>"
     "<gmd:date><gmd:CI_Date><gmd:date><gco:Date>2001-02-03</gco:Date></gmd:date><gmd:dateType>"
@@ -52,21 +63,24 @@ _ISO_DOCUMENT = (
     "</gmd:MD_DataIdentification></gmd:identificationInfo></gmd:MD_Metadata>"
 )
 
+_ISO_STAMP = "<gmd:dateStamp><gco:DateTime>{}</gco:DateTime></gmd:dateStamp>"
+
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """A record to put into a catalogue. `stamp` is its modified date as text, `kind` is `dc` or `iso`."""
+    """A record to put into a catalogue. `stamp` is its modified date as text or None, `kind` is `dc` or `iso`."""
 
     identifier: str
-    stamp: str
+    stamp: str | None
     title: str
     kind: str
 
     def xml(self):
         """The whole document."""
-        document = _ISO_DOCUMENT if self.kind == "iso" else _DC_DOCUMENT
+        document, stamp = (_ISO_DOCUMENT, _ISO_STAMP) if self.kind == "iso" else (_DC_DOCUMENT, _DC_STAMP)
         return document.format(
-            identifier=self.identifier, stamp=self.stamp, title=escape(self.title), abstract=_ABSTRACT
+            identifier=self.identifier, stamp=stamp.format(self.stamp) if self.stamp else "", title=escape(self.title),
+            abstract=_ABSTRACT,
         )
 
     def row(self):
@@ -78,7 +92,7 @@ class Record:
             "typename": "gmd:MD_Metadata" if is_iso else "csw:Record",
             "schema": GMD if is_iso else CSW,
             "mdsource": "local",
-            "insert_date": self.stamp,
+            "insert_date": self.stamp or "2015-01-01T00:00:00Z",
             "xml": xml,
             "anytext": " ".join(re.sub("<[^>]*>", " ", xml).split()),
             "language": "eng",
@@ -89,6 +103,12 @@ class Record:
             "date_modified": self.stamp,
             "wkt_geometry": "POLYGON((5 50, 5 55, 10 55, 10 50, 5 50))",
         }
+
+
+def identifier_of(element):
+    """The identifier that a record's element names; None when it names none or is no record."""
+    path = _IDENTIFIER_PATHS.get(element.tag)
+    return None if path is None else element.findtext(path)
 
 
 def series(count, kinds, step_seconds):

@@ -1,8 +1,8 @@
 """Ticks without pause while a catalogue changes nine times a second: nothing that it shows may be lost.
 
 Inserts, updates and deletions by CSW-T with the present second as their stamp, so that many share one and pages move
-while they are read. At rest and past the settling time one more tick must bring the store level. Records deleted in the
-catalogue may remain in the store: a filter on stamps cannot see them go.
+while they are read. No inventory helps the watermark: at rest and past the settling time one more tick must bring the
+store level. Only what was deleted remains then, since a filter on stamps cannot see it go, until everything is compared.
 """
 
 import collections
@@ -36,7 +36,7 @@ TICKS_MAX = 400
 class Editor(threading.Thread):
     """Makes EDITS_MIN changes and goes on until `enough` is set, evenly spaced as far as the catalogue keeps up.
 
-    `done` counts them by kind.
+    `done` counts them by kind; `deleted` are the identifiers that went.
     """
 
     def __init__(self, catalogue):
@@ -44,6 +44,7 @@ class Editor(threading.Thread):
         self.catalogue = catalogue
         self.enough = threading.Event()
         self.done = collections.Counter()
+        self.deleted = set()
         self.seconds = 0.0
         self.error = None
         self._live = sorted(catalogue.stamps())
@@ -74,7 +75,9 @@ class Editor(threading.Thread):
             self._put(self.catalogue.update, self._random.choice(self._live), number)
             self.done["updates"] += 1
         else:
-            self.catalogue.delete(self._live.pop(self._random.randrange(len(self._live))))
+            identifier = self._live.pop(self._random.randrange(len(self._live)))
+            self.catalogue.delete(identifier)
+            self.deleted.add(identifier)
             self.done["deletions"] += 1
 
     def _put(self, put, identifier, number):
@@ -105,9 +108,9 @@ def main():
     folder = pathlib.Path(os.environ["REAL_DIR"])
     store = folder / "churn.db"
     with Catalogue(folder / "catalogue", records.series(RECORDS, ("dc", "iso"), 3600)) as catalogue:
-        def run():
+        def run(reconcile="never"):
             return tick(catalogue.url, "--db", store, "--source", "churn", "--page-size", 20, "--settle", SETTLE_SECONDS,
-                        folder=folder)
+                        "--reconcile", reconcile, folder=folder)
 
         editor = Editor(catalogue)
         ticks = harvest_while(editor, run)
@@ -133,10 +136,16 @@ def main():
         check(f"churn: the store holds all {len(catalogue.stamps())} records with their stamps", not lost,
               compare.shown(lost), done.report())
         remain = compare.extra(store, "churn", catalogue.database)
-        note(f"{len(remain)} records that the catalogue has deleted remain in the store")
+        check("churn: of the others only deleted ones remain", remain <= editor.deleted, remain - editor.deleted)
         before = catalogue.requests_served()
         done = run()
         expect.quiet("churn, second tick at rest", done, newest, catalogue.requests_served() - before)
+        done = run("always")
+        check_equal(f"churn, everything compared: exit 0, {len(remain)} deleted, nothing else",
+                    (done.exit_code, *map(done.summary.get, ("new", "updated", "deleted"))), (0, 0, 0, len(remain)), done.report())
+        expect.same("churn, everything compared", store, "churn", catalogue)
+        buried = {row[0] for row in compare.read(store, "SELECT identifier FROM tombstones WHERE source = 'churn'")}
+        check_equal("churn, everything compared: the tombstones are those that went", buried, remain)
 
 
 checks.run(main)
