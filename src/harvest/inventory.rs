@@ -114,12 +114,14 @@ impl Harvest<'_> {
     /// Whether the catalogue counts other than what is held and known to be missing.
     fn is_contradicted(&mut self, past: &Past, read: &Read, now: Micros) -> Result<bool, Error> {
         let held = self.store.count_records(&self.job.source)?;
-        // A count that was never seen to be of more than the page says something only where the page may be all there is.
-        let counts = |dialect: &Dialect| dialect.matched_is_total || held <= u64::from(self.job.page_size);
+        let Some(counted) = self.count_of(Window::default())? else { return Ok(false) };
+        // A count that was never seen to be of more than the page says something only where it is of more than one now, or where a page may
+        // be all there is. What was seen may be unlearnt by a record that came between the count and the page (pycsw asks twice).
+        let page_size = u64::from(self.job.page_size);
+        let counts = |dialect: &Dialect| dialect.matched_is_total || counted > page_size || held <= page_size;
         if !self.dialect.as_ref().is_some_and(counts) {
             return Ok(false);
         }
-        let Some(counted) = self.count_of(Window::default())? else { return Ok(false) };
         let found = gap(counted, held);
         if !past.is_contradicted(found, now) {
             return Ok(false);

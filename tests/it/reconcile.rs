@@ -93,6 +93,21 @@ fn whatever_the_catalogue_the_next_tick_brings_what_no_watermark_sees() {
 }
 
 #[test]
+fn a_page_that_shows_more_than_it_counts_does_not_hide_deletions_from_then_on() {
+    let (server, harness) = harvested(Quirks::default());
+    // As when a record comes in between the count and the page.
+    let body = "<csw:GetRecordsResponse xmlns:csw='http://www.opengis.net/cat/csw/2.0.2' xmlns:dc='http://purl.org/dc/elements/1.1/' \
+                xmlns:dct='http://purl.org/dc/terms/'><csw:SearchResults numberOfRecordsMatched='0' numberOfRecordsReturned='1' \
+                nextRecord='0'><csw:Record><dc:identifier>r-000060</dc:identifier><dct:modified>2025-01-06T00:00:00Z</dct:modified>\
+                </csw:Record></csw:SearchResults></csw:GetRecordsResponse>";
+    server.fault_at(1, Fault::Reply(Reply::xml(body)));
+    tick(&server, &harness, &[]).expect_code(0).expect_json("updated", "1");
+    delete(&server, [4]);
+    tick(&server, &harness, &[]).expect_code(0).expect_json("deleted", "1");
+    assert_eq!(harness.store().tombstones(), ["r-000004"]);
+}
+
+#[test]
 fn a_record_that_comes_back_leaves_its_tombstone() {
     let (server, harness) = harvested(Quirks::default());
     let before = harness.store().number("SELECT max(changed_seq) FROM records");
