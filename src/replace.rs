@@ -16,10 +16,8 @@ use std::path::Path;
 pub fn replace(path: &Path, beside: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()> {
     let mut file = File::create(beside)?;
     let permitted = mode.map_or(Ok(()), |mode| file.set_permissions(Permissions::from_mode(mode)));
-    let written = permitted
-        .and_then(|()| file.write_all(content))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(beside, path));
+    let written =
+        permitted.and_then(|()| file.write_all(content)).and_then(|()| file.sync_all()).and_then(|()| fs::rename(beside, path));
     if written.is_err() {
         // Only to leave the folder clean; what matters is told already.
         let _ = fs::remove_file(beside);

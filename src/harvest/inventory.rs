@@ -100,8 +100,8 @@ impl Harvest<'_> {
             let fresh = instant(&unfinished.began_at).is_some_and(|began| now - began < RESUME_AFTER_MAX && began <= now);
             match ElementSet::named(&unfinished.element_set).filter(|_| fresh) {
                 Some(element_set) if !ordered => return Ok(Some(element_set)),
-                Some(_) => {}
-                None => self.store.forget_inventory(&self.job.source)?,
+                // By order all of it is compared now, and not what was left of an earlier one.
+                _ => self.store.forget_inventory(&self.job.source)?,
             }
         }
         if ordered || past.is_old(now) {

@@ -147,15 +147,16 @@ fn an_inventory_that_is_killed_goes_on_in_the_next_run() {
 }
 
 #[test]
-fn an_inventory_that_was_killed_long_ago_is_begun_anew_also_by_order() {
-    for ways in [&[][..], &["--reconcile", "always"]] {
+fn an_inventory_that_was_killed_long_ago_is_begun_anew_and_by_order_any() {
+    let always = &["--reconcile", "always"][..];
+    for (ways, days) in [(&[][..], 2), (always, 2), (always, 0)] {
         let (server, harness) = changed();
         server.fault_when(|entry: &Entry| entry.number >= 5, Fault::status(500));
         tick(&server, &harness, &[ways, &["--retries", "0"]].concat()).expect_code(69);
         server.clear_faults();
         let connection = rusqlite::Connection::open(harness.path("harvest_state.db")).expect("a store");
-        let aged = "UPDATE inventories SET began_at = strftime('%Y-%m-%dT%H:%M:%SZ', began_at, '-2 days')";
-        assert_eq!(connection.execute(aged, []).expect("a column"), 1, "it was cut off");
+        let aged = format!("UPDATE inventories SET began_at = strftime('%Y-%m-%dT%H:%M:%SZ', began_at, '-{days} days')");
+        assert_eq!(connection.execute(&aged, []).expect("a column"), 1, "it was cut off");
         // In the part that was read, so that the count tells nothing.
         delete(&server, [1]);
         server.catalogue().insert_at("older", day(2014, 1, 2));
