@@ -60,6 +60,8 @@ const OVERLAP_MAX: u64 = 5;
 const ANCHORS_MAX: usize = 16;
 /// Keys tried, newest first, before keys are given up.
 const KEYS_MAX: usize = 3;
+/// Lists that do not begin with their key while no newer key is reached, before keys are given up.
+const STRAYS_MAX: u32 = 6;
 /// How far the stamps of a clock that is UTC may be ahead of the catalogue's time.
 const AHEAD_MAX: Micros = 15 * 60 * SECOND;
 /// Parts that a window may be halved into.
@@ -262,6 +264,9 @@ pub struct Plan {
     size_max: u32,
     cap: Option<u32>,
     keys: Keys,
+    /// The newest key whose list began elsewhere, and how many have since it was met.
+    strayed: Option<Micros>,
+    strays: u32,
     shapes: Shapes,
     ascending: bool,
     ceiling: Option<u64>,
@@ -345,6 +350,8 @@ impl Plan {
             size_max: size,
             cap: None,
             keys: Keys::Filtered,
+            strayed: None,
+            strays: 0,
             shapes,
             ascending: true,
             ceiling: None,
@@ -925,8 +932,13 @@ impl Plan {
         self.list = List { window, boundary: key.known, landing: Some(key.known), ..List::default() };
     }
 
+    /// The list that the key begins does not begin with it. Once that is a change in between; where the older keys always lead back to it,
+    /// the catalogue reads it otherwise.
     fn try_older_key(&mut self) {
-        if self.tail.is_empty() {
+        let key = self.list.window.lower.as_ref().and_then(|lower| timestamp::parse(lower.literal())).map(|key| key.nominal);
+        self.strays = if key > self.strayed { 1 } else { self.strays + 1 };
+        self.strayed = self.strayed.max(key);
+        if self.tail.is_empty() || self.strays >= STRAYS_MAX {
             return self.leave_keys();
         }
         self.enter_key();
@@ -1160,5 +1172,42 @@ mod tests {
             let requests = requests_for_the_same_page(&names);
             assert!(requests < 200, "nameless at {nameless}: {requests}");
         }
+    }
+
+    /// The filter follows another clock than the stamps: the list of the newest key begins elsewhere, that of the key before leads back to it.
+    #[test]
+    fn keys_that_lead_in_a_circle_are_given_up() {
+        let window = Window { lower: Some(Lower::After("2025-01-01".to_owned())), upper: None };
+        let sure = Order { clock: Some(Clock::Record), clock_sure: true, sorted: true, page_size: 2, window, ..order() };
+        let mut plan = Plan::new(sure);
+        let mut met: std::collections::BTreeMap<&str, u32> = std::collections::BTreeMap::new();
+        for _ in 0..100 {
+            let query = match plan.step() {
+                Step::Ask(query) => query,
+                Step::Done(_) => return assert_eq!(met.len(), 4),
+                other => panic!("{other:?}"),
+            };
+            let from = match &query.window.lower {
+                Some(Lower::From(from)) => from.as_str(),
+                _ => "",
+            };
+            let all = [("r1", "2025-01-02"), ("r2", "2025-01-03"), ("r3", "2025-01-04"), ("r4", "2025-01-05")];
+            let list = if from == "2025-01-03" { &all[2..] } else { &all };
+            let before = usize::try_from(query.start_position).unwrap() - 1;
+            let shown: Vec<_> = list.iter().skip(before).take(2).copied().collect();
+            let facts = |(identifier, modified): &(&'static str, &'static str)| {
+                let seen = match met.get(identifier) {
+                    None => Seen::New,
+                    Some(pass) if *pass == plan.pass() => Seen::Here,
+                    Some(_) => Seen::Earlier,
+                };
+                let interval = timestamp::parse(modified);
+                ElementFacts { identifier: Some(identifier), modified: Some(modified), interval, seen }
+            };
+            let elements: Vec<_> = shown.iter().map(facts).collect();
+            met.extend(shown.iter().map(|(identifier, _)| (*identifier, plan.pass())));
+            plan.on_page(&PageFacts { elements: &elements, matched: Some(4), next_record: None, server_now: 0 });
+        }
+        panic!("it goes on for ever");
     }
 }
