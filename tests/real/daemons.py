@@ -20,6 +20,8 @@ COMMAND_SECONDS_MAX = 60
 _PACKAGES = {
     "nginx": "nginx-light", "tinyproxy": "tinyproxy", "openssl": "openssl", "promtool": "prometheus",
     "prometheus-node-exporter": "prometheus-node-exporter", "prometheus-pushgateway": "prometheus-pushgateway",
+    "systemd-nspawn": "systemd-container", "debootstrap": "debootstrap",
+    "buildah": "buildah", "podman": "podman", "crun": "crun", "catatonit": "catatonit",
 }
 
 _AUTHORITY = """[ca]

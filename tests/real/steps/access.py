@@ -1,7 +1,6 @@
 """pycsw behind nginx and tinyproxy: TLS with an authority of our own, HTTP Basic, a redirect to https, proxies with a password.
 
-Needs nginx, tinyproxy and openssl: they are installed by apt where they are missing, and where that cannot be done this step fails. It is
-the only step that installs anything into the system.
+Needs nginx, tinyproxy and openssl: they are installed by apt where they are missing, and where that cannot be done this step fails.
 """
 
 import os
