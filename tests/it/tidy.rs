@@ -4,6 +4,8 @@
 
 mod code;
 mod layers;
+#[path = "../manual/page.rs"]
+mod manual;
 mod tables;
 
 use std::path::Path;
@@ -174,6 +176,18 @@ fn the_metrics_of_the_readme_are_those_of_the_program() {
     let told = tables::rows_below(&read("README.md"), "## Metrics");
     let row = |metric: &Metric| vec![metric.name.to_owned(), metric.labels.join(", "), metric.help.to_owned()];
     assert_eq!(told, METRICS.iter().map(row).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_manual_page_says_what_the_help_says() {
+    let made = manual::page(&tables::rows_below(&read("README.md"), "## Exit codes"));
+    for part in [".SS harvest", "\\fB\\-\\-db\\fR \\fIdb\\fR", "\\fB78\\fR CONFIG"] {
+        assert!(made.contains(part), "{part} is not in it:\n{made}");
+    }
+    assert!(
+        read("deploy/debian/csw-harvester.1") == made,
+        "it is another: cargo run --example manual > deploy/debian/csw-harvester.1"
+    );
 }
 
 #[test]

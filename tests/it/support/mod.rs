@@ -16,6 +16,7 @@
 pub(crate) mod canned;
 pub(crate) mod faults;
 pub(crate) mod harness;
+pub(crate) mod help;
 pub(crate) mod journal;
 pub(crate) mod model;
 pub(crate) mod profiles;

@@ -1,5 +1,7 @@
 //! The tables of README.md as rows, and the options that a help text names.
 
+use crate::support::help::{self, Entry};
+
 /// An option and its default, `off` for a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CommandOption {
@@ -31,20 +33,11 @@ pub(super) fn options_of_table(rows: &[Vec<String>]) -> Vec<CommandOption> {
 
 /// The options of a help text, `--help` aside.
 pub(super) fn options_of_help(help: &str) -> Vec<CommandOption> {
-    let listed = help.lines().skip_while(|line| *line != "Options:").skip(1).take_while(|line| line.starts_with("  "));
-    let mut entries: Vec<String> = Vec::new();
-    for line in listed {
-        match entries.last_mut() {
-            Some(entry) if !line.starts_with("  --") => *entry = format!("{entry} {}", line.trim()),
-            _ => entries.push(line.trim().to_owned()),
-        }
-    }
-    let option = |entry: &String| {
-        let name = entry.split_whitespace().next().unwrap_or_default().to_owned();
-        let default = entry.split_once("(default: ").map_or("off", |(_, rest)| rest.trim_end_matches(')'));
-        CommandOption { name, default: default.to_owned() }
+    let option = |entry: Entry| {
+        let default = entry.text.split_once("(default: ").map_or("off", |(_, rest)| rest.trim_end_matches(')'));
+        CommandOption { name: entry.name, default: default.to_owned() }
     };
-    entries.iter().map(option).filter(|option| !option.name.starts_with("--help")).collect()
+    help::entries(help, "Options:").into_iter().map(option).filter(|option| !option.name.starts_with("--help")).collect()
 }
 
 #[cfg(test)]
