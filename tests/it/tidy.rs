@@ -145,6 +145,17 @@ fn exit_codes(markdown: &str) -> Vec<(String, String)> {
     rows.iter().map(|row| (row.first().cloned().unwrap_or_default(), row.get(1).cloned().unwrap_or_default())).collect()
 }
 
+/// Metrics that a text names and the program has not; a text that names none at all was not understood.
+fn strange_metrics(path: &str, text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let named: Vec<&str> = words.filter(|word| word.starts_with("csw_harvester_")).collect();
+    if named.is_empty() {
+        return vec![format!("{path}: names no metric")];
+    }
+    let strange = named.into_iter().filter(|name| METRICS.iter().all(|metric| metric.name != *name));
+    strange.map(|name| format!("{path}: {name} is no metric of ours")).collect()
+}
+
 // The tree as it is.
 
 #[test]
@@ -188,6 +199,12 @@ fn the_manual_page_says_what_the_help_says() {
         read("deploy/debian/csw-harvester.1") == made,
         "it is another: cargo run --example manual > deploy/debian/csw-harvester.1"
     );
+}
+
+#[test]
+fn alerts_and_dashboard_name_metrics_of_the_program() {
+    let files = ["deploy/prometheus/csw-harvester.rules.yml", "deploy/prometheus/csw-harvester.dashboard.json"];
+    expect_none(&files.iter().flat_map(|path| strange_metrics(path, &read(path))).collect::<Vec<_>>());
 }
 
 #[test]
@@ -279,4 +296,11 @@ fn an_exit_code_that_is_told_otherwise_is_seen() {
     let table = "## Exit codes\n\n| code | name | when |\n| --- | --- | --- |\n| 0 | OK | x |\n| 65 | DATAERR | y |\n";
     assert_eq!(exit_codes(table), [("0".to_owned(), "OK".to_owned()), ("65".to_owned(), "DATAERR".to_owned())]);
     assert_ne!(exit_codes(&table.replace("65", "66")), exit_codes(table));
+}
+
+#[test]
+fn a_metric_that_there_is_not_is_found() {
+    assert!(strange_metrics("a.yml", "expr: csw_harvester_records{source=\"a\"} > 0\n").is_empty());
+    assert_eq!(strange_metrics("a.yml", "max(csw_harvester_record) > 0"), ["a.yml: csw_harvester_record is no metric of ours"]);
+    assert_eq!(strange_metrics("a.yml", "expr: up\n"), ["a.yml: names no metric"]);
 }

@@ -233,6 +233,19 @@ def once(system, url):
     check("once: the next run did not", "Harvest complete: 0 records" in added and f"{RECORDS} unchanged" not in added, added)
 
 
+def metrics(system):
+    """Metrics where node_exporter looks for them."""
+    place = "/var/lib/prometheus/node-exporter"
+    system.must("metrics: a folder as Debian's node_exporter has it", f"groupadd --force prometheus && install -d {place}")
+    (block,) = readme.commands(DEPLOY, "## Watching it")
+    system.type("metrics", block, {})
+    done = system.start("plain")
+    check_equal("metrics: the run is well", (done.returncode, *system.outcome("plain")), (0, "success", "0"), system.report("plain"))
+    said = system.booted.run(f"setpriv --reuid=nobody --regid=nogroup --clear-groups cat {place}/csw-harvester-plain.prom")
+    check("metrics: they are there, and node_exporter may read them",
+          'csw_harvester_last_run_success{source="plain"} 1\n' in said.stdout, said.stdout, said.stderr)
+
+
 def main():
     wrong = daemons.install("nginx", "openssl", "systemd-nspawn")
     if not check("systemd: systemd-nspawn, nginx and openssl are there", not wrong, wrong):
@@ -262,6 +275,7 @@ def main():
         stopped(system, catalogue.url)
         refused(system)
         once(system, catalogue.url)
+        metrics(system)
 
 
 checks.run(main)
