@@ -17,6 +17,7 @@ import compare
 import daemons
 import readme
 import records
+import units
 from booted import Booted
 from catalogue import Catalogue
 from checks import check, check_equal
@@ -55,7 +56,7 @@ def install(system, url, secured_url):
         system.type(name, typed, {f"/etc/csw-harvester/{name}.env": settings[name], f"/etc/csw-harvester/{name}.password": secrets[name]})
 
 
-def units(system):
+def unit_files(system):
     """The unit files themselves."""
     said = system.booted.run("systemd-analyze verify --man=no csw-harvester@secured.service csw-harvester@secured.timer "
                              "csw-harvester-alert@secured.service 2>&1")
@@ -233,6 +234,22 @@ def once(system, url):
     check("once: the next run did not", "Harvest complete: 0 records" in added and f"{RECORDS} unchanged" not in added, added)
 
 
+def damaged(system, catalogue):
+    """The runbook's way out of a store that is damaged."""
+    system.must("damaged: the timers are stopped", "systemctl stop 'csw-harvester@*.timer'")
+    system.booted.path(units.STORE).write_bytes(b"SQLite format 3\0" + b"\xff" * 65_536)
+    done = system.start("plain")
+    check("damaged: the run fails with 74 or 78", done.returncode == 1 and system.outcome("plain")[1] in ("74", "78"),
+          system.report("plain"))
+    (block,) = readme.commands(DEPLOY, "### Damaged store")
+    system.type("damaged", block, {})
+    done = system.start("plain")
+    check_equal("damaged: the next run is complete", (done.returncode, *system.outcome("plain")), (0, "success", "0"),
+                system.report("plain"))
+    lost = compare.differences(system.store(), "plain", catalogue.database)
+    check("damaged: the new store has all", not lost, compare.shown(lost))
+
+
 def metrics(system):
     """Metrics where node_exporter looks for them."""
     place = "/var/lib/prometheus/node-exporter"
@@ -267,7 +284,7 @@ def main():
         system = System(stack.enter_context(Booted(folder / "boot", root, source)), folder)
         system.must("systemd: the authority is one of the system's roots", "update-ca-certificates")
         install(system, catalogue.url, f"https://{HOST}:{gate.ports[0]}/csw")
-        units(system)
+        unit_files(system)
         harvested(system, catalogue, names)
         no_overlap(system, catalogue.url)
         killed(system, catalogue.url, catalogue)
@@ -276,6 +293,7 @@ def main():
         refused(system)
         once(system, catalogue.url)
         metrics(system)
+        damaged(system, catalogue)
 
 
 checks.run(main)
