@@ -656,8 +656,8 @@ impl OwnStamps for Own<'_> {
         Ok(self.store.median_modified_between(self.source, 1, before)?.map(|(_, text)| text))
     }
 
-    fn count_before(&self, before: Micros) -> Result<u64, StoreError> {
-        self.store.count_modified_between(self.source, 1, before)
+    fn count_before(&self, befores: [Micros; 3]) -> Result<[u64; 3], StoreError> {
+        self.store.count_modified_between(self.source, 1, befores)
     }
 }
 

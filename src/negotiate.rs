@@ -358,16 +358,16 @@ fn has_none_in_common(one: &Answer, other: &Answer) -> bool {
 
 /// What the store knows of the stamps of a source, for the calibration.
 pub trait OwnStamps {
-    /// The median of the stamps after 1970 and before `before`, as delivered.
+    /// A stamp near the middle of those after 1970 and before `before`, as delivered.
     ///
     /// # Errors
     /// The store's.
     fn median(&self, before: Micros) -> Result<Option<String>, crate::store::StoreError>;
-    /// How many stamps lie after 1970-01-01 and before `before`.
+    /// How many stamps lie after 1970-01-01 and before each of these.
     ///
     /// # Errors
     /// The store's.
-    fn count_before(&self, before: Micros) -> Result<u64, crate::store::StoreError>;
+    fn count_before(&self, befores: [Micros; 3]) -> Result<[u64; 3], crate::store::StoreError>;
 }
 
 /// Finds out whose clock the filter follows, and writes it into `dialect`.
@@ -416,15 +416,8 @@ pub fn calibrate(
             dialect.days_only = days_only || refuses_times(catalogue, dialect, &probe.literal, started)?;
             return Ok(());
         }
-        let mut counts = ClockCounts {
-            total,
-            above,
-            own_below_min: own.count_before(probe.below)?,
-            own_below_max: own.count_before(probe.above)?,
-            own_total: own.count_before(Micros::MAX)?,
-            changed: 0,
-            missing,
-        };
+        let [own_below_min, own_below_max, own_total] = own.count_before([probe.below, probe.above, Micros::MAX])?;
+        let mut counts = ClockCounts { total, above, own_below_min, own_below_max, own_total, changed: 0, missing };
         if !counts.fit_record() {
             let recent = if days_only { timestamp::format_day(started) } else { timestamp::format_utc(started) };
             counts.changed = count(catalogue, dialect, after(&recent))?.unwrap_or(0);

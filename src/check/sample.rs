@@ -98,13 +98,13 @@ impl OwnStamps for Sample {
         Ok(self.middle(before).map(|(_, text)| text.clone()))
     }
 
-    fn count_before(&self, before: Micros) -> Result<u64, StoreError> {
-        Ok(match self.extent {
+    fn count_before(&self, befores: [Micros; 3]) -> Result<[u64; 3], StoreError> {
+        Ok(befores.map(|before| match self.extent {
             Extent::Ends(total) if self.is_in_newest(before) && !self.is_in_oldest(before) => {
                 total.saturating_sub(count(&self.newest, |at| at >= before))
             }
             _ => count(&self.oldest, |at| (1..before).contains(&at)),
-        })
+        }))
     }
 }
 
@@ -125,10 +125,8 @@ mod tests {
     #[test]
     fn the_oldest_and_the_newest_page_count_what_lies_below_an_instant_within_them() {
         let sample = Sample::new(Extent::Ends(1_000), stamps(1..=20, 1), stamps(1..=20, 12));
-        let count = |text: &str| sample.count_before(at(text)).unwrap();
-        assert_eq!(count("2020-01-11"), 10);
-        assert_eq!(count("2020-12-11"), 990);
-        assert_eq!(sample.count_before(Micros::MAX).unwrap(), 1_000);
+        let counts = sample.count_before([at("2020-01-11"), at("2020-12-11"), Micros::MAX]).unwrap();
+        assert_eq!(counts, [10, 990, 1_000]);
         assert!(!sample.is_known(at("2020-06-01")));
     }
 

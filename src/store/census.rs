@@ -1,6 +1,9 @@
 //! What the store counts: records of a source, and how their stamps lie.
 //!
 //! Calibration of a catalogue's clock compares these numbers with the catalogue's own. Reads only; knows nothing of catalogues.
+//!
+//! Stamps have no index, and the one by identifier leads to rows in no order: each look would fetch another page. Rows are read in the
+//! order in which they lie instead, between the first and the last of the source (the plus sign keeps SQLite from that index).
 
 use rusqlite::{OptionalExtension, params};
 
@@ -8,11 +11,16 @@ use super::{Store, StoreError};
 
 const COUNT: &str = "SELECT count(*) FROM stored WHERE source = ?1";
 const COUNT_SOME: &str = "SELECT count(*) FROM (SELECT 1 FROM stored WHERE source = ?1 LIMIT ?2)";
-const COUNT_BETWEEN: &str = "SELECT count(*) FROM stored WHERE source = ?1 AND modified_at >= ?2 AND modified_at < ?3";
-const NTH_STAMP: &str = "
-SELECT modified_at, modified FROM stored
-WHERE source = ?1 AND modified_at >= ?2 AND modified_at < ?3
-ORDER BY modified_at, identifier LIMIT 1 OFFSET ?4";
+const EXTENT: &str = "SELECT min(id), max(id) FROM stored WHERE source = ?1";
+const COUNT_BEFORE: &str = "
+SELECT count(*) FILTER (WHERE modified_at < ?5), count(*) FILTER (WHERE modified_at < ?6), count(*) FILTER (WHERE modified_at < ?7)
+FROM stored WHERE +source = ?1 AND id BETWEEN ?2 AND ?3 AND modified_at >= ?4";
+const NEXT_STAMP: &str = "
+SELECT id, modified_at, modified FROM stored
+WHERE +source = ?1 AND id BETWEEN ?2 AND ?3 AND modified_at >= ?4 AND modified_at < ?5
+ORDER BY id LIMIT 1";
+/// Records that the middle stamp is chosen from: as many as tell it well enough, and no more to read in a large store.
+const SAMPLE_RECORDS: i64 = 1_000;
 const CHANGED: &str = "SELECT identifier FROM stored WHERE source = ?1 AND changed_seq > ?2 LIMIT ?3";
 const ROWS: &str = "SELECT identifier, modified, xml, changed_seq FROM stored WHERE source = ?1 ORDER BY identifier";
 
@@ -40,26 +48,52 @@ impl Store {
         Ok(self.count(COUNT_SOME, params![source, records])? >= u64::from(records))
     }
 
-    /// How many records of a source have a readable stamp from `start` on and before `end`, both in microseconds since 1970.
-    pub fn count_modified_between(&self, source: &str, start: i64, end: i64) -> Result<u64, StoreError> {
-        self.count(COUNT_BETWEEN, params![source, start, end])
+    /// How many records of a source have a readable stamp from `start` on and before each of `ends`, all in microseconds since 1970.
+    pub fn count_modified_between(&self, source: &str, start: i64, ends: [i64; 3]) -> Result<[u64; 3], StoreError> {
+        let count = || -> rusqlite::Result<[u64; 3]> {
+            let Some((first, last)) = self.extent(source)? else { return Ok([0; 3]) };
+            let [one, two, three] = ends;
+            let mut statement = self.connection.prepare_cached(COUNT_BEFORE)?;
+            statement.query_row(params![source, first, last, start, one, two, three], |row| {
+                let column = |at| Ok::<_, rusqlite::Error>(u64::try_from(row.get::<_, i64>(at)?).unwrap_or_default());
+                Ok([column(0)?, column(1)?, column(2)?])
+            })
+        };
+        count().map_err(|error| self.failed(&error))
     }
 
     /// The stamp in the middle of the readable ones from `start` on and before `end` (of two, the earlier), in microseconds and as
-    /// delivered.
+    /// delivered. Of more than a thousand records it is that of records spread evenly over the store, near enough to the middle.
     pub fn median_modified_between(&self, source: &str, start: i64, end: i64) -> Result<Option<(i64, String)>, StoreError> {
-        let middle = self.count_modified_between(source, start, end)?.saturating_sub(1) / 2;
-        let middle = i64::try_from(middle).unwrap_or(i64::MAX);
-        self.connection
-            .prepare_cached(NTH_STAMP)
-            .and_then(|mut statement| {
-                let read = |row: &rusqlite::Row<'_>| {
-                    let text: Option<String> = row.get(1)?;
-                    Ok((row.get(0)?, text.unwrap_or_default()))
-                };
-                statement.query_row(params![source, start, end, middle], read).optional()
-            })
-            .map_err(|error| self.failed(&error))
+        let mut stamps = self.sample(source, start, end).map_err(|error| self.failed(&error))?;
+        stamps.sort();
+        let middle = stamps.len().saturating_sub(1) / 2;
+        Ok(stamps.into_iter().nth(middle))
+    }
+
+    /// The stamps of records spread evenly over those that the source has, all of them where there are few.
+    fn sample(&self, source: &str, start: i64, end: i64) -> rusqlite::Result<Vec<(i64, String)>> {
+        let mut stamps = Vec::new();
+        let Some((mut first, last)) = self.extent(source)? else { return Ok(stamps) };
+        let stride = (last.saturating_sub(first) / SAMPLE_RECORDS).max(1);
+        let mut statement = self.connection.prepare_cached(NEXT_STAMP)?;
+        // Each turn takes a stride off what lies between.
+        while first <= last {
+            let read =
+                |row: &rusqlite::Row<'_>| Ok((row.get(0)?, (row.get(1)?, row.get::<_, Option<String>>(2)?.unwrap_or_default())));
+            let found: Option<(i64, _)> = statement.query_row(params![source, first, last, start, end], read).optional()?;
+            let Some((id, stamp)) = found else { break };
+            stamps.push(stamp);
+            first = id.saturating_add(stride);
+        }
+        Ok(stamps)
+    }
+
+    /// The first and the last row of a source.
+    fn extent(&self, source: &str) -> rusqlite::Result<Option<(i64, i64)>> {
+        let extent: (Option<i64>, Option<i64>) =
+            self.connection.prepare_cached(EXTENT)?.query_row([source], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(extent.0.zip(extent.1))
     }
 
     /// The identifiers of records that the present run has written, `limit` of them at the most.
@@ -102,7 +136,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{NOW, Place, SOURCE, page};
+    use super::super::fixture::{NOW, Place, SOURCE, count, page};
 
     #[test]
     fn the_median_is_the_earlier_of_two_and_leaves_out_what_has_no_stamp() {
@@ -124,7 +158,25 @@ mod tests {
         let (mut store, _) = place.begun();
         page(&mut store, &[("a", Some(10), "a"), ("b", Some(20), "b"), ("c", Some(30), "c"), ("n", None, "n")], NOW);
         assert_eq!(store.count_records(SOURCE).unwrap(), 4);
-        assert_eq!(store.count_modified_between(SOURCE, 10, 30).unwrap(), 2);
+        assert_eq!(store.count_modified_between(SOURCE, 10, [30, 31, i64::MAX]).unwrap(), [2, 3, 3]);
+        assert_eq!(store.count_modified_between("another", 10, [30, 31, i64::MAX]).unwrap(), [0; 3]);
         assert_eq!(store.count_records("another").unwrap(), 0);
+    }
+    #[test]
+    fn the_median_of_many_is_near_the_middle_and_is_no_other_sources() {
+        let place = Place::new();
+        let (mut store, _) = place.begun();
+        let names: Vec<String> = (0..5_000).map(|n| format!("id{n:04}")).collect();
+        // In no order, as a catalogue that does not sort delivers them.
+        let at = |n: usize| Some(i64::try_from((n * n * 31 + n * 2_003) / 7 % 5_000).unwrap());
+        let records: Vec<_> = names.iter().enumerate().map(|(n, name)| (name.as_str(), at(n), "x")).collect();
+        page(&mut store, &records, NOW);
+        place.sql().execute_batch("UPDATE records SET source = 'another' WHERE modified_at < 1000").unwrap();
+        let (median, text) = store.median_modified_between(SOURCE, 0, 10_000).unwrap().unwrap();
+        assert!((2_700..3_300).contains(&median), "{median}");
+        assert_eq!(text, median.to_string());
+        let all = count(&place.sql(), "SELECT count(*) FROM records WHERE source <> 'another'").unsigned_abs();
+        assert!(all < 4_500, "{all}");
+        assert_eq!(store.count_modified_between(SOURCE, 0, [0, 1_000, 10_000]).unwrap(), [0, 0, all]);
     }
 }

@@ -694,9 +694,9 @@ mod tests {
             counts.add(try_page(&mut dry, records, LATER, Some("p")).unwrap());
         }
         assert_eq!(dry.count_records(SOURCE).unwrap(), 5);
-        assert_eq!(dry.count_modified_between(SOURCE, 9, 1_000).unwrap(), 2);
+        assert_eq!(dry.count_modified_between(SOURCE, 9, [9, 10, 1_000]).unwrap(), [0, 2, 2]);
         counts.add(dry.settle_deferred(SOURCE, LATER).unwrap());
-        assert_eq!(dry.count_modified_between(SOURCE, 9, 1_000).unwrap(), 1);
+        assert_eq!(dry.count_modified_between(SOURCE, 9, [9, 10, 1_000]).unwrap(), [0, 1, 1]);
         assert_eq!(dry.median_modified_between(SOURCE, 0, 1_000).unwrap().unwrap().0, 2);
         assert_eq!(dry.source_state(SOURCE).unwrap().unwrap().cursor.unwrap().plan, "p");
         dry.finish_run(&complete(run)).unwrap();
