@@ -28,6 +28,8 @@ const PAGE_BYTES: u32 = 16 * 1024;
 const CACHE_KIB: i32 = 12 * 1024;
 const TEMP_CACHE_KIB: i32 = 2 * 1024;
 const JOURNAL_BYTES_MAX: u32 = 64 * 1024 * 1024;
+/// Pages of identifiers change with every commit: the fewer checkpoints, the fewer times each is copied. At most `JOURNAL_BYTES_MAX`.
+const CHECKPOINT_PAGES: u32 = 4_000;
 const STATEMENTS_CACHED: usize = 64;
 
 const WAL_ATTEMPTS: u32 = 50;
@@ -271,6 +273,7 @@ fn settings(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "temp_store", "FILE")?;
     connection.pragma_update(Some("temp"), "cache_size", -TEMP_CACHE_KIB)?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", CHECKPOINT_PAGES, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", JOURNAL_BYTES_MAX, |_| Ok(()))
 }
 
@@ -341,6 +344,7 @@ mod tests {
             ("cache_size", -12_288),
             ("synchronous", 2),
             ("journal_size_limit", 64 << 20),
+            ("wal_autocheckpoint", 4_000),
             ("busy_timeout", 30_000),
             ("temp_store", 1),
         ] {

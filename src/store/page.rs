@@ -102,11 +102,13 @@ const FIND: &str = "
 SELECT id, modified_at, changed_seq, twin, title, modified, xml FROM records WHERE source = ?1 AND identifier = ?2";
 const INSERT: &str = "
 INSERT INTO records (source, identifier, title, modified, modified_at, harvested_at, changed_seq, twin, xml)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+ON CONFLICT (source, identifier) DO NOTHING";
 const UPDATE: &str = "
 UPDATE records SET title = ?2, modified = ?3, modified_at = ?4, harvested_at = ?5, changed_seq = ?6, xml = ?7 WHERE id = ?1";
 const UPDATE_INSTANT: &str = "UPDATE records SET modified_at = ?2 WHERE id = ?1";
 const MARK_TWIN: &str = "UPDATE records SET twin = 1 WHERE id = ?1";
+const ANY_TOMBSTONE: &str = "SELECT EXISTS (SELECT 1 FROM tombstones WHERE source = ?1)";
 const LEAVE_TOMBSTONE: &str = "DELETE FROM tombstones WHERE source = ?1 AND identifier = ?2";
 
 const PROBLEM: &str = "
@@ -167,6 +169,10 @@ pub(super) struct Writing<'t> {
     /// The last `changed_seq` given out.
     pub(super) sequence: i64,
     pub(super) counts: PageCounts,
+    /// The last record was new, as the next one is then: it goes in without a look whether it is there.
+    expects_new: bool,
+    /// Whether the source has tombstones; false spares the look-ups.
+    tombstones: bool,
 }
 
 fn commit_page(
@@ -197,7 +203,8 @@ impl<'t> Writing<'t> {
         harvested_at: &'t str,
     ) -> rusqlite::Result<Self> {
         let sequence = connection.prepare_cached(SEQUENCE)?.query_row([], |row| row.get(0))?;
-        Ok(Self { connection, face, marks, harvested_at, sequence, counts: PageCounts::default() })
+        let tombstones = connection.prepare_cached(ANY_TOMBSTONE)?.query_row([marks.source.as_str()], |row| row.get(0))?;
+        Ok(Self { connection, face, marks, harvested_at, sequence, counts: PageCounts::default(), expects_new: false, tombstones })
     }
 
     /// Writes the sequence back, if it moved: a page without a change then writes nothing at all.
@@ -212,11 +219,15 @@ impl<'t> Writing<'t> {
 
     fn record(&mut self, incoming: &Incoming<'_>) -> rusqlite::Result<()> {
         let record = &incoming.record;
+        if self.expects_new && self.insert(incoming)? {
+            return Ok(());
+        }
         let Some(held) = self.find(record)? else {
-            self.insert(incoming)?;
-            self.counts.new += 1;
+            // In a dry run a record that is held has to be lifted first.
+            self.expects_new = self.insert(incoming)? && self.face == Face::Direct;
             return Ok(());
         };
+        self.expects_new = false;
         if held.same {
             return self.unchanged(incoming, &held);
         }
@@ -272,23 +283,31 @@ impl<'t> Writing<'t> {
         }
     }
 
-    fn insert(&mut self, incoming: &Incoming<'_>) -> rusqlite::Result<()> {
+    /// Puts a record in, unless its identifier is there; says whether it went in.
+    fn insert(&mut self, incoming: &Incoming<'_>) -> rusqlite::Result<bool> {
         let record = &incoming.record;
         let source = self.marks.source.as_str();
-        self.sequence += 1;
-        self.connection.prepare_cached(INSERT)?.execute(params![
+        let inserted = self.connection.prepare_cached(INSERT)?.execute(params![
             source,
             record.identifier,
             record.title,
             record.modified,
             record.modified_at,
             self.harvested_at,
-            self.sequence,
+            self.sequence + 1,
             incoming.kin == Kin::Twin,
             record.xml,
         ])?;
-        self.connection.prepare_cached(LEAVE_TOMBSTONE)?.execute([source, record.identifier])?;
-        self.solve(record.identifier)
+        if inserted == 0 {
+            return Ok(false);
+        }
+        self.sequence += 1;
+        self.counts.new += 1;
+        if self.tombstones {
+            self.connection.prepare_cached(LEAVE_TOMBSTONE)?.execute([source, record.identifier])?;
+        }
+        self.solve(record.identifier)?;
+        Ok(true)
     }
 
     pub(super) fn replace(&mut self, record: &RecordWrite<'_>, held: &Held) -> rusqlite::Result<()> {
