@@ -5,6 +5,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::ledger::Ledger;
 use super::overlay::{self, Face};
 use super::page::Writing;
 use super::run::{self, RunMarks};
@@ -89,7 +90,7 @@ impl Store {
     /// Begins an inventory: the window is read and settled, so that there is nothing to resume in it, and what an earlier inventory
     /// left is given up.
     pub fn begin_inventory(&mut self, source: &str, inventory: &StoredInventory) -> Result<(), StoreError> {
-        let begun = begin(&mut self.connection, self.face, source, inventory);
+        let begun = begin(&mut self.connection, &mut self.ledger, self.face, source, inventory);
         begun.map_err(|error| self.failed(&error))
     }
 
@@ -127,7 +128,7 @@ impl Store {
     /// Collects what the reading of everything in this phase did not meet.
     pub fn find_gone(&mut self, source: &str, phase: Phase) -> Result<Gone, StoreError> {
         let chain_seq = self.marks_of(source)?.chain_seq;
-        find_gone(&mut self.connection, source, phase, chain_seq).map_err(|error| self.failed(&error))
+        find_gone(&mut self.connection, &self.ledger, source, phase, chain_seq).map_err(|error| self.failed(&error))
     }
 
     /// Those of the collected identifiers that follow after `after`, `limit` of them at the most, in order.
@@ -165,17 +166,23 @@ impl Store {
     }
 }
 
-fn begin(connection: &mut Connection, face: Face, source: &str, inventory: &StoredInventory) -> rusqlite::Result<()> {
+fn begin(
+    connection: &mut Connection,
+    ledger: &mut Ledger,
+    face: Face,
+    source: &str,
+    inventory: &StoredInventory,
+) -> rusqlite::Result<()> {
     let transaction = overlay::begin(connection, face)?;
     run::drop_cursor(&transaction, source)?;
     drop_inventory(&transaction, source)?;
-    seen::forget_inventory(&transaction)?;
+    seen::forget_inventory(&transaction, ledger)?;
     transaction.execute(BEGIN, params![source, inventory.element_set, inventory.plan, inventory.began_at])?;
     transaction.commit()
 }
 
 /// Touches temporary tables only.
-fn find_gone(connection: &mut Connection, source: &str, phase: Phase, chain_seq: i64) -> rusqlite::Result<Gone> {
+fn find_gone(connection: &mut Connection, ledger: &Ledger, source: &str, phase: Phase, chain_seq: i64) -> rusqlite::Result<Gone> {
     let transaction = connection.transaction()?;
     transaction.execute(FORGET_GONE, [])?;
     let begin_seq = match phase {
@@ -191,7 +198,7 @@ fn find_gone(connection: &mut Connection, source: &str, phase: Phase, chain_seq:
         while let Some(row) = rows.next()? {
             let identifier = row.get_ref(0)?.as_str()?;
             found.held += 1;
-            if seen::is_met(&transaction, phase, identifier)? {
+            if seen::is_met(&transaction, ledger, phase, identifier)? {
                 found.met.get_or_insert_with(|| identifier.to_owned());
                 continue;
             }

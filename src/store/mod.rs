@@ -15,6 +15,7 @@
 //! | `source.rs` | what is known of a source |
 //! | `run.rs` | a run's beginning and end |
 //! | `seen.rs` | identifiers met in this run |
+//! | `ledger.rs` | where those are kept |
 //! | `inventory.rs` | an inventory under way, and what is gone |
 //! | `census.rs` | counts for calibration |
 //! | `snapshot.rs` | the store of one moment, for those who read it |
@@ -31,6 +32,7 @@ mod error;
 #[cfg(test)]
 mod fixture;
 mod inventory;
+mod ledger;
 mod open;
 mod overlay;
 mod overview;
@@ -57,6 +59,7 @@ pub use seen::{Meeting, Pass, Phase};
 pub use snapshot::Snapshot;
 pub use source::{LastInventory, SourceState, StoredCursor, StoredDialect};
 
+use ledger::Ledger;
 use open::Found;
 use overlay::Face;
 use run::RunMarks;
@@ -82,6 +85,7 @@ pub struct Store {
     face: Face,
     run: Option<RunMarks>,
     diary: Diary,
+    ledger: Ledger,
 }
 
 impl Store {
@@ -134,9 +138,10 @@ impl Store {
     }
 
     fn over(path: &Path, connection: Connection, face: Face) -> Result<Self, StoreError> {
-        let store = Self { connection, path: path.to_path_buf(), face, run: None, diary: Diary::default() };
+        let store =
+            Self { connection, path: path.to_path_buf(), face, run: None, diary: Diary::default(), ledger: Ledger::default() };
         overlay::install(&store.connection, face)
-            .and_then(|()| seen::install(&store.connection))
+            .and_then(|()| ledger::install(&store.connection))
             .and_then(|()| inventory::install(&store.connection))
             .map_err(|error| store.failed(&error))?;
         Ok(store)

@@ -1,12 +1,13 @@
 //! Which identifiers have been met in this run, in which phase and pass, and with which stamp.
 //!
-//! Hashes in a temporary table: a few bytes an identifier and a bounded cache, so that a catalogue of millions costs disk and not memory.
+//! Hashes in a ledger (`ledger.rs`): a few bytes an identifier, so that a catalogue of millions costs disk and not memory.
 //! They end with the connection. What a reading of everything has met is kept beside its cursor as well (`met`, a row a page, in the
 //! page's transaction), so that a run that resumes it can still tell in the end what it did not meet. With 64 bits two of a million
 //! identifiers share a hash once in some 37 million runs; the second of them would then be taken for known. Stores no record.
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
+use super::ledger::Ledger;
 use super::{Store, StoreError};
 use crate::plan::Seen;
 use crate::stable_hash::stable_hash;
@@ -15,16 +16,6 @@ use crate::stable_hash::stable_hash;
 const PHASE_PASSES: u32 = 1_000;
 /// Bytes of an entry in the table `met`: hash, stamp, pass.
 const ENTRY_BYTES: usize = 20;
-
-const CREATE: &str = "CREATE TEMP TABLE seen (hash INTEGER PRIMARY KEY, stamp INTEGER NOT NULL, pass INTEGER NOT NULL) STRICT";
-const FIND: &str = "SELECT stamp, pass FROM temp.seen WHERE hash = ?1";
-const MEET: &str = "
-INSERT INTO temp.seen (hash, stamp, pass) VALUES (?1, ?2, ?3)
-ON CONFLICT (hash) DO UPDATE SET stamp = excluded.stamp, pass = excluded.pass";
-const DISOWN: &str = "UPDATE temp.seen SET pass = ?2 WHERE hash = ?1";
-const FORGET: &str = "DELETE FROM temp.seen";
-const FORGET_PHASE: &str = "UPDATE temp.seen SET pass = 1 WHERE pass >= ?1";
-const ANY: &str = "SELECT EXISTS (SELECT 1 FROM temp.seen WHERE pass >= ?1)";
 
 const KEEP: &str = "INSERT INTO met (source, phase, entries) VALUES (?1, ?2, ?3)";
 const KEPT: &str = "SELECT entries FROM met WHERE source = ?1 AND phase = ?2 ORDER BY id";
@@ -85,34 +76,31 @@ pub(super) struct Diary {
     entries: Vec<u8>,
 }
 
-/// Makes the temporary table.
-pub(super) fn install(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(CREATE)
-}
-
 impl Store {
     /// Marks identifiers, each with its stamp as delivered, as met in this pass, and says of each, in order, how it had been met before:
     /// in an earlier call, or earlier in this one. Works alike in a dry run; where [`Store::keep_met`] was asked for, it becomes part of
     /// the next page's transaction too.
     pub fn mark_seen<'a>(&mut self, pass: Pass, met: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Vec<Meeting>, StoreError> {
-        mark(&mut self.connection, &mut self.diary, pass, met).map_err(|error| self.failed(&error))
+        let marked = mark(&self.connection, &mut self.ledger, &mut self.diary, pass, met);
+        marked.map_err(|error| self.failed(&error))
     }
 
     /// Takes back that identifiers were met in the present pass: they count as met earlier in this phase.
     pub fn disown_seen<'a>(&mut self, phase: Phase, identifiers: impl Iterator<Item = &'a str>) -> Result<(), StoreError> {
-        disown(&mut self.connection, &mut self.diary, phase, identifiers).map_err(|error| self.failed(&error))
+        let disowned = disown(&self.connection, &mut self.ledger, &mut self.diary, phase, identifiers);
+        disowned.map_err(|error| self.failed(&error))
     }
 
     /// Forgets all that were met: a run begins.
     pub fn forget_seen(&mut self) -> Result<(), StoreError> {
         self.diary = Diary::default();
-        self.connection.execute(FORGET, []).map_err(|error| self.failed(&error))?;
-        Ok(())
+        let forgotten = self.ledger.forget(&self.connection);
+        forgotten.map_err(|error| self.failed(&error))
     }
 
     /// Whether anything was met in this phase.
     pub fn met_any(&self, phase: Phase) -> Result<bool, StoreError> {
-        self.connection.query_row(ANY, [phase.base()], |row| row.get(0)).map_err(|error| self.failed(&error))
+        self.ledger.has_any(&self.connection, phase.base()).map_err(|error| self.failed(&error))
     }
 
     /// From now on what is met is kept with each page, for a run that resumes this reading; `None`: not any more.
@@ -122,77 +110,67 @@ impl Store {
 
     /// Brings back what the unfinished reading had met.
     pub fn recall_met(&mut self, source: &str, phase: Phase) -> Result<(), StoreError> {
-        recall(&mut self.connection, source, phase).map_err(|error| self.failed(&error))
+        let recalled = recall(&self.connection, &mut self.ledger, source, phase);
+        recalled.map_err(|error| self.failed(&error))
     }
 }
 
-/// One transaction for all of a page's identifiers; it touches temporary tables only and so takes no lock on the store.
 fn mark<'a>(
-    connection: &mut Connection,
+    connection: &Connection,
+    ledger: &mut Ledger,
     diary: &mut Diary,
     pass: Pass,
     met: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> rusqlite::Result<Vec<Meeting>> {
     let (base, column) = (pass.phase.base(), pass.column());
-    let transaction = connection.transaction()?;
     let mut meetings = Vec::with_capacity(met.size_hint().0);
-    {
-        let mut find = transaction.prepare_cached(FIND)?;
-        let mut meet = transaction.prepare_cached(MEET)?;
-        for (identifier, stamp) in met {
-            let (hash, stamp) = (hash_of(identifier), hash_of(stamp));
-            let before: Option<(i64, u32)> = find.query_row([hash], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-            let seen = match before {
-                None => Seen::New,
-                Some((_, before)) if before < base => Seen::New,
-                Some((_, before)) if before != column => Seen::Earlier,
-                Some((before, _)) if before == stamp => Seen::Here,
-                Some(_) => Seen::Restamped,
-            };
-            meetings.push(Meeting { seen, known_in_run: before.is_some() });
-            if before != Some((stamp, column)) {
-                meet.execute(params![hash, stamp, column])?;
-                diary.write(hash, stamp, column);
-            }
+    for (identifier, stamp) in met {
+        let (hash, stamp) = (hash_of(identifier), hash_of(stamp));
+        let before = ledger.find(connection, hash)?;
+        let seen = match before {
+            None => Seen::New,
+            Some((_, before)) if before < base => Seen::New,
+            Some((_, before)) if before != column => Seen::Earlier,
+            Some((before, _)) if before == stamp => Seen::Here,
+            Some(_) => Seen::Restamped,
+        };
+        meetings.push(Meeting { seen, known_in_run: before.is_some() });
+        if before != Some((stamp, column)) {
+            ledger.put(connection, hash, (stamp, column))?;
+            diary.write(hash, stamp, column);
         }
     }
-    transaction.commit()?;
     Ok(meetings)
 }
 
 fn disown<'a>(
-    connection: &mut Connection,
+    connection: &Connection,
+    ledger: &mut Ledger,
     diary: &mut Diary,
     phase: Phase,
     identifiers: impl Iterator<Item = &'a str>,
 ) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
-    {
-        let mut statement = transaction.prepare_cached(DISOWN)?;
-        for identifier in identifiers {
-            let hash = hash_of(identifier);
-            statement.execute(params![hash, phase.base()])?;
-            diary.write(hash, 0, phase.base());
+    for identifier in identifiers {
+        let hash = hash_of(identifier);
+        if let Some((stamp, _)) = ledger.find(connection, hash)? {
+            ledger.put(connection, hash, (stamp, phase.base()))?;
         }
+        diary.write(hash, 0, phase.base());
     }
-    transaction.commit()
+    Ok(())
 }
 
-fn recall(connection: &mut Connection, source: &str, phase: Phase) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
-    {
-        let mut kept = transaction.prepare_cached(KEPT)?;
-        let mut meet = transaction.prepare_cached(MEET)?;
-        let mut rows = kept.query(params![source, phase.column()])?;
-        while let Some(row) = rows.next()? {
-            let entries = row.get_ref(0)?.as_blob()?;
-            for entry in entries.chunks_exact(ENTRY_BYTES) {
-                let (Some(hash), Some(stamp), Some(pass)) = (number(entry, 0), number(entry, 8), pass_of(entry)) else { continue };
-                meet.execute(params![hash, stamp, pass])?;
-            }
+fn recall(connection: &Connection, ledger: &mut Ledger, source: &str, phase: Phase) -> rusqlite::Result<()> {
+    let mut kept = connection.prepare_cached(KEPT)?;
+    let mut rows = kept.query(params![source, phase.column()])?;
+    while let Some(row) = rows.next()? {
+        let entries = row.get_ref(0)?.as_blob()?;
+        for entry in entries.chunks_exact(ENTRY_BYTES) {
+            let (Some(hash), Some(stamp), Some(pass)) = (number(entry, 0), number(entry, 8), pass_of(entry)) else { continue };
+            ledger.put(connection, hash, (stamp, pass))?;
         }
     }
-    transaction.commit()
+    Ok(())
 }
 
 fn number(entry: &[u8], offset: usize) -> Option<i64> {
@@ -233,16 +211,14 @@ pub(super) fn drop_kept(connection: &Connection, source: &str, phase: Phase) -> 
 }
 
 /// An inventory begins anew: what one before it in this run has met is known to the run, and no more.
-pub(super) fn forget_inventory(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute(FORGET_PHASE, [Phase::Inventory.base()])?;
-    Ok(())
+pub(super) fn forget_inventory(connection: &Connection, ledger: &mut Ledger) -> rusqlite::Result<()> {
+    ledger.lower(connection, Phase::Inventory.base(), 1)
 }
 
 /// Whether an identifier was met in this phase.
-pub(super) fn is_met(connection: &Connection, phase: Phase, identifier: &str) -> rusqlite::Result<bool> {
-    let mut find = connection.prepare_cached(FIND)?;
-    let pass: Option<u32> = find.query_row([hash_of(identifier)], |row| row.get(1)).optional()?;
-    Ok(pass.is_some_and(|pass| pass >= phase.base()))
+pub(super) fn is_met(connection: &Connection, ledger: &Ledger, phase: Phase, identifier: &str) -> rusqlite::Result<bool> {
+    let entry = ledger.find(connection, hash_of(identifier))?;
+    Ok(entry.is_some_and(|(_, pass)| pass >= phase.base()))
 }
 
 fn hash_of(text: &str) -> i64 {
@@ -287,7 +263,7 @@ mod tests {
         store.disown_seen(Phase::Inventory, ["a"].into_iter()).unwrap();
         assert_eq!(seen(&mut store, inventory, &[("a", "1")]), [Seen::Earlier]);
         assert!(store.met_any(Phase::Inventory).unwrap());
-        let met = |identifier| is_met(&store.connection, Phase::Inventory, identifier).unwrap();
+        let met = |identifier| is_met(&store.connection, &store.ledger, Phase::Inventory, identifier).unwrap();
         assert!(met("a") && !met("b") && met("c"));
     }
 
