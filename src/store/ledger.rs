@@ -72,8 +72,10 @@ impl Ledger {
     }
 
     /// Whether there is an entry of a pass from `from` on.
-    pub(super) fn has_any(&self, connection: &Connection, from: u32) -> rusqlite::Result<bool> {
-        Ok(self.recent.values().any(|(_, pass)| *pass >= from) || connection.query_row(ANY, [from], |row| row.get(0))?)
+    pub(super) fn has_any(&mut self, connection: &Connection, from: u32) -> rusqlite::Result<bool> {
+        // What waits in memory may stand in the place of what is in the table.
+        self.write_down(connection)?;
+        connection.query_row(ANY, [from], |row| row.get(0))
     }
 
     fn write_down(&mut self, connection: &Connection) -> rusqlite::Result<()> {

@@ -178,6 +178,8 @@ pub(super) struct RunMarks {
     pub(super) deferrals: bool,
     /// The same of `problems` of earlier runs.
     pub(super) problems: bool,
+    /// Whether the source had no record when the run began, which continues no other one.
+    pub(super) began_empty: bool,
 }
 
 const ADD_SOURCE: &str = "INSERT INTO harvest_state (source) VALUES (?1) ON CONFLICT (source) DO NOTHING";
@@ -187,6 +189,7 @@ const SEQUENCE: &str = "SELECT last FROM sequence";
 const CHAIN: &str = "SELECT begin_seq FROM cursors WHERE source = ?1";
 const ANY_DEFERRED: &str = "SELECT EXISTS (SELECT 1 FROM deferred WHERE source = ?1)";
 
+const ANY_RECORD: &str = "SELECT EXISTS (SELECT 1 FROM stored WHERE source = ?1)";
 const ANY_PROBLEM: &str = "SELECT EXISTS (SELECT 1 FROM problems WHERE source = ?1)";
 
 const DROP_CURSOR: &str = "DELETE FROM cursors WHERE source = ?1";
@@ -267,6 +270,7 @@ fn begin_run(
     let chain_seq: Option<i64> = transaction.query_row(CHAIN, [source], |row| row.get(0)).optional()?;
     let deferrals: bool = transaction.query_row(ANY_DEFERRED, [source], |row| row.get(0))?;
     let problems: bool = transaction.query_row(ANY_PROBLEM, [source], |row| row.get(0))?;
+    let records: bool = transaction.query_row(ANY_RECORD, [source], |row| row.get(0))?;
     transaction.commit()?;
     let marks = RunMarks {
         source: source.to_string(),
@@ -276,6 +280,7 @@ fn begin_run(
         resumed: chain_seq.is_some(),
         deferrals,
         problems,
+        began_empty: !records && chain_seq.is_none(),
     };
     Ok((run, marks))
 }

@@ -99,8 +99,9 @@ impl Store {
     }
 
     /// Whether anything was met in this phase.
-    pub fn met_any(&self, phase: Phase) -> Result<bool, StoreError> {
-        self.ledger.has_any(&self.connection, phase.base()).map_err(|error| self.failed(&error))
+    pub fn met_any(&mut self, phase: Phase) -> Result<bool, StoreError> {
+        let any = self.ledger.has_any(&self.connection, phase.base());
+        any.map_err(|error| self.failed(&error))
     }
 
     /// From now on what is met is kept with each page, for a run that resumes this reading; `None`: not any more.

@@ -1,8 +1,8 @@
 //! What a harvest is held against: what nobody can do without, done as plainly as it can be done.
 //!
 //! (a) fetches the pages and lets them go. (b) makes the pages itself, which is not counted, reads them with quick-xml event by event, and
-//! puts the records, which it is told and need not look for, into a table by identifier, without journal, all in one transaction.
-//! Neither keeps a place to resume from, knows what it had before, or checks anything.
+//! puts the records, which it is told and need not look for, into a table with the columns that a store promises, without journal, all in
+//! one transaction. Neither keeps a place to resume from, knows what it had before, or checks anything.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -20,9 +20,14 @@ PRAGMA page_size = 16384;
 PRAGMA cache_size = -16384;
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
-CREATE TABLE records (identifier TEXT PRIMARY KEY, title TEXT, modified TEXT, xml TEXT);
+CREATE TABLE records (source TEXT NOT NULL, identifier TEXT NOT NULL, title TEXT, modified TEXT, harvested_at TEXT NOT NULL,
+    changed_seq INTEGER NOT NULL, xml TEXT NOT NULL, UNIQUE (source, identifier));
+CREATE INDEX records_changed_seq ON records (changed_seq);
 BEGIN;";
-const INSERT: &str = "INSERT INTO records VALUES (?1, ?2, ?3, ?4)";
+const INSERT: &str = "INSERT INTO records VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+/// As long as the keys of the sources that are measured.
+const SOURCE: &str = "http://127.0.0.1:40000/dc/1600/100000/0/csw";
+const NOW: &str = "2026-01-01T00:00:00Z";
 
 /// (a); says how many bytes came.
 pub(crate) fn fetch(url: &str, records: u64, page_size: u64) {
@@ -56,8 +61,10 @@ pub(crate) fn tokenise_and_insert(holdings: Holdings, page_size: u64, path: &Pat
             events += 1;
         }
         let mut insert = connection.prepare_cached(INSERT).expect("a statement");
-        for row in &rows {
-            insert.execute(params![row.identifier, row.title, row.stamp, &page[row.xml.clone()]]).expect("a row");
+        for (row, record) in rows.iter().zip(&records) {
+            let xml = &page[row.xml.clone()];
+            let record = i64::try_from(*record).expect("a record");
+            insert.execute(params![SOURCE, row.identifier, row.title, row.stamp, NOW, record, xml]).expect("a row");
         }
         cpu_s += cpu_of_self() - cpu_before;
         wall_s += began.elapsed().as_secs_f64();
