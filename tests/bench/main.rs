@@ -107,6 +107,7 @@ struct Costs(Vec<(String, Cost, Option<u64>)>);
 
 impl Costs {
     fn add(&mut self, name: &str, cost: Cost, requests: Option<u64>) {
+        table::progress(name, cost);
         match self.0.iter_mut().find(|(held, ..)| held == name) {
             Some((_, least, _)) => *least = least.least(cost),
             None => self.0.push((name.to_owned(), cost, requests)),

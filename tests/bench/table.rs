@@ -51,6 +51,11 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
+/// On stderr, so that the tables can be kept without it.
+pub(crate) fn progress(name: &str, cost: Cost) {
+    let _ = writeln!(std::io::stderr(), "{:.3} s of CPU, {:.3} s: {name}", cost.cpu_s, cost.wall_s);
+}
+
 pub(crate) fn head_of_costs() {
     say("");
     say("| run | CPU s | wall s | peak MiB | requests |");
