@@ -1174,7 +1174,7 @@ mod tests {
         }
     }
 
-    /// The filter follows another clock than the stamps: the list of the newest key begins elsewhere, that of the key before leads back to it.
+    /// The filter follows another clock than the stamps: the list of the newest key begins elsewhere, that of the key before leads back.
     #[test]
     fn keys_that_lead_in_a_circle_are_given_up() {
         let window = Window { lower: Some(Lower::After("2025-01-01".to_owned())), upper: None };

@@ -21,7 +21,7 @@ const CODE_LINES_MAX: usize = 450;
 
 /// Files of `src` that may be longer, and why.
 const LONG: [(&str, usize, &str); 2] = [
-    ("src/plan.rs", 850, "the state machine stands whole in one file"),
+    ("src/plan.rs", 860, "the state machine stands whole in one file"),
     ("src/harvest.rs", 620, "the one loop stands whole, with the effects that it performs"),
 ];
 
