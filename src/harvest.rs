@@ -501,7 +501,6 @@ impl Harvest<'_> {
             harvested_at: &self.time.now_text(),
             cursor: Some(cursor),
             problems: &problems,
-            shapes: None,
         };
         let counts = self.store.commit_page(&page)?;
         self.tell_problems(&problems);
@@ -551,7 +550,6 @@ impl Harvest<'_> {
             harvested_at: &self.time.now_text(),
             cursor: None,
             problems: &problems,
-            shapes: None,
         })?;
         self.tell_problems(&problems);
         Ok(())

@@ -56,8 +56,6 @@ impl Harvest<'_> {
             exit_code: exit.code(),
             counts: run_counts(&self.counters),
             shapes: shapes.as_deref(),
-            clock: None,
-            fingerprint: None,
             full_due: if full { FullDue::Clear } else { FullDue::Keep },
             cursor: match &result {
                 Ok(_) | Err(Error::Strict { .. } | Error::MassDeletion { .. }) => CursorEnd::Drop,

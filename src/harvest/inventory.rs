@@ -371,7 +371,6 @@ impl Harvest<'_> {
             harvested_at: &self.time.now_text(),
             cursor: None,
             problems: &[],
-            shapes: None,
         })?;
         self.count(counts);
         Ok(())

@@ -108,7 +108,7 @@ pub(super) fn try_page(store: &mut Store, records: &[Short<'_>], at: &str, plan:
         })
         .collect();
     let cursor = plan.map(|plan| CursorWrite::Window { plan, newest: Some(NOW), skipped: 0 });
-    store.commit_page(&PageWrite { source: SOURCE, records: &writes, harvested_at: at, cursor, problems: &[], shapes: None })
+    store.commit_page(&PageWrite { source: SOURCE, records: &writes, harvested_at: at, cursor, problems: &[] })
 }
 
 pub(super) fn page(store: &mut Store, records: &[Short<'_>], at: &str) -> PageCounts {
@@ -137,8 +137,6 @@ pub(super) fn complete<'a>(run: RunId) -> RunEnd<'a> {
         exit_code: 0,
         counts: RunCounts::default(),
         shapes: None,
-        clock: None,
-        fingerprint: None,
         full_due: FullDue::Keep,
         cursor: CursorEnd::Drop,
         problems: crate::store::ProblemsEnd::Keep,

@@ -72,8 +72,6 @@ pub struct PageWrite<'a> {
     pub cursor: Option<CursorWrite<'a>>,
     /// What could not be had.
     pub problems: &'a [ProblemWrite<'a>],
-    /// The shapes of all stamps met so far; `None` leaves them.
-    pub shapes: Option<&'a str>,
 }
 
 /// What a page did to the store. A record counts once a run, however often it is read.
@@ -120,7 +118,6 @@ INSERT INTO cursors (source, plan, newest, begin_seq, skipped) VALUES (?1, ?2, ?
 ON CONFLICT (source) DO UPDATE SET plan = excluded.plan, newest = excluded.newest, skipped = excluded.skipped";
 const INVENTORY: &str = "UPDATE inventories SET plan = ?2 WHERE source = ?1";
 const SOLVED: &str = "DELETE FROM problems WHERE source = ?1 AND place = 'id:' || ?2 AND run <> ?3";
-const SHAPES: &str = "UPDATE harvest_state SET shapes = ?2 WHERE source = ?1 AND shapes IS NOT ?2";
 
 const SEQUENCE: &str = "SELECT last FROM sequence";
 const ADVANCE: &str = "UPDATE sequence SET last = ?1";
@@ -376,9 +373,6 @@ impl<'t> Writing<'t> {
     }
 
     fn position(&self, page: &PageWrite<'_>) -> rusqlite::Result<()> {
-        if let Some(shapes) = page.shapes {
-            self.connection.prepare_cached(SHAPES)?.execute([page.source, shapes])?;
-        }
         match page.cursor {
             Some(CursorWrite::Window { plan, newest, skipped }) => {
                 let skipped = i64::try_from(skipped).unwrap_or(i64::MAX);
@@ -435,8 +429,7 @@ mod tests {
         };
         let write = |store: &mut Store, record| {
             let records = [record];
-            let page =
-                PageWrite { source: SOURCE, records: &records, harvested_at: NOW, cursor: None, problems: &[], shapes: None };
+            let page = PageWrite { source: SOURCE, records: &records, harvested_at: NOW, cursor: None, problems: &[] };
             store.commit_page(&page).unwrap()
         };
         write(&mut store, record);
@@ -472,7 +465,7 @@ mod tests {
             xml: "theirs",
             known_in_run: false,
         }];
-        let page = PageWrite { source: other, records: &theirs, harvested_at: NOW, cursor: None, problems: &[], shapes: None };
+        let page = PageWrite { source: other, records: &theirs, harvested_at: NOW, cursor: None, problems: &[] };
         assert_eq!(store.commit_page(&page).unwrap(), counted(1, 0, 0));
         assert_eq!(contents(&place.sql()), owned(&[("a", "ours"), ("a", "theirs")]));
         assert_eq!(store.count_records(other).unwrap(), 1);
@@ -665,8 +658,7 @@ mod tests {
         let (mut store, run) = place.begun();
         let report = |store: &mut Store, why: &str, at: &str| {
             let problems = [ProblemWrite { place: "id:a", why }];
-            let page =
-                PageWrite { source: SOURCE, records: &[], harvested_at: at, cursor: None, problems: &problems, shapes: Some("s") };
+            let page = PageWrite { source: SOURCE, records: &[], harvested_at: at, cursor: None, problems: &problems };
             store.commit_page(&page).unwrap();
         };
         report(&mut store, "no title", NOW);
@@ -678,7 +670,6 @@ mod tests {
             })
             .unwrap();
         assert_eq!(row, ("no end".to_string(), NOW.to_string(), LATER.to_string(), 1));
-        assert_eq!(store.source_state(SOURCE).unwrap().unwrap().shapes.as_deref(), Some("s"));
         let end = RunEnd { problems: crate::store::ProblemsEnd::DropUnmet, ..complete(run) };
         store.finish_run(&end).unwrap();
         assert_eq!(count(&place.sql(), "SELECT count(*) FROM problems"), 1);

@@ -147,10 +147,6 @@ pub struct RunEnd<'a> {
     pub counts: RunCounts,
     /// The shapes of stamps met; `None` leaves them.
     pub shapes: Option<&'a str>,
-    /// The clock found by calibration; `None` leaves it.
-    pub clock: Option<&'a str>,
-    /// Of what the records were read with; `None` leaves it.
-    pub fingerprint: Option<&'a str>,
     /// Whether the next run reads everything.
     pub full_due: FullDue,
     /// Whether the next run may resume.
@@ -200,10 +196,8 @@ UPDATE harvest_state SET
     watermark = coalesce(?2, watermark),
     watermark_at = CASE WHEN ?2 IS NULL THEN watermark_at ELSE ?3 END,
     shapes = coalesce(?4, shapes),
-    clock = coalesce(?5, clock),
-    fingerprint = coalesce(?6, fingerprint),
-    full_due = coalesce(?7, full_due),
-    last_success_at = coalesce(?8, last_success_at)
+    full_due = coalesce(?5, full_due),
+    last_success_at = coalesce(?6, last_success_at)
 WHERE source = ?1";
 const INVENTORY_COMPLETE: &str = "
 UPDATE harvest_state SET
@@ -350,8 +344,6 @@ fn end_state(connection: &Connection, end: &RunEnd<'_>) -> rusqlite::Result<()> 
             watermark.map(|watermark| watermark.text),
             watermark.and_then(|watermark| watermark.at),
             end.shapes,
-            end.clock,
-            end.fingerprint,
             full_due,
             succeeded_at,
         ],
@@ -426,8 +418,6 @@ mod tests {
             outcome: RunOutcome::Complete { watermark: Some(WATERMARK) },
             counts,
             shapes: Some("s"),
-            clock: Some("record"),
-            fingerprint: Some("f"),
             full_due: FullDue::Set,
             ..complete(run)
         };
@@ -436,8 +426,8 @@ mod tests {
 
         let state = store.source_state(SOURCE).unwrap().unwrap();
         assert_eq!((state.watermark.as_str(), state.watermark_at), (WATERMARK.text, WATERMARK.at));
-        assert_eq!((state.shapes.as_deref(), state.fingerprint.as_deref(), state.full_due), (Some("s"), Some("f"), true));
-        assert_eq!((state.dialect.clock.as_deref(), state.last_success_at.as_deref()), (Some("record"), Some(NOW)));
+        assert_eq!((state.shapes.as_deref(), state.full_due), (Some("s"), true));
+        assert_eq!(state.last_success_at.as_deref(), Some(NOW));
         assert_eq!(state.cursor, None);
         let row: String = place
             .sql()
@@ -459,12 +449,7 @@ mod tests {
     fn a_run_without_a_new_watermark_leaves_what_was_known() {
         let place = Place::new();
         let (mut store, run) = place.begun();
-        let first = RunEnd {
-            outcome: RunOutcome::Complete { watermark: Some(WATERMARK) },
-            shapes: Some("s"),
-            fingerprint: Some("f"),
-            ..complete(run)
-        };
+        let first = RunEnd { outcome: RunOutcome::Complete { watermark: Some(WATERMARK) }, shapes: Some("s"), ..complete(run) };
         store.finish_run(&first).unwrap();
         let before = store.source_state(SOURCE).unwrap();
         for outcome in [RunOutcome::Complete { watermark: None }, RunOutcome::Partial, RunOutcome::Skipped, RunOutcome::Failed] {
