@@ -10,19 +10,6 @@ use crate::support::server::Server;
 const PAGED: [&str; 2] = ["--page-size", "10"];
 const RECORDS: usize = 40;
 
-fn faults() -> [Fault; 8] {
-    [
-        Fault::status(500),
-        Fault::retry_after(503, "0"),
-        Fault::Html("Please wait"),
-        Fault::ShortContentLength,
-        Fault::UnfinishedXml,
-        Fault::CloseBeforeHeaders,
-        Fault::Reset,
-        Fault::Empty,
-    ]
-}
-
 /// How many requests a harvest takes when none fails.
 fn requests() -> usize {
     let (server, harness) = stage(Quirks::default(), RECORDS);
@@ -47,7 +34,7 @@ fn expect_mended(server: &Server, harness: &Harness) {
 
 #[test]
 fn any_request_may_fail_once_where_it_is_tried_again() {
-    let (faults, requests) = (faults(), requests());
+    let (faults, requests) = (Fault::of_passing_kinds(), requests());
     in_parallel(faults.len() * requests, |case| {
         let (fault, n) = (&faults[case / requests], case % requests + 1);
         let (server, harness) = stage(Quirks::default(), RECORDS);
@@ -60,7 +47,7 @@ fn any_request_may_fail_once_where_it_is_tried_again() {
 
 #[test]
 fn any_request_may_fail_once_where_it_is_not_tried_again() {
-    let (faults, requests) = (faults(), requests());
+    let (faults, requests) = (Fault::of_passing_kinds(), requests());
     in_parallel(faults.len() * requests, |case| {
         let (fault, n) = (&faults[case / requests], case % requests + 1);
         let (server, harness) = stage(Quirks::default(), RECORDS);
@@ -109,7 +96,7 @@ fn any_request_may_hang() {
 
 #[test]
 fn a_quiet_tick_that_fails_leaves_everything_as_it_was() {
-    let faults = faults();
+    let faults = Fault::of_passing_kinds();
     in_parallel(faults.len() * 2, |case| {
         let (fault, n) = (&faults[case / 2], case % 2 + 1);
         let (server, harness) = stage(Quirks::default(), RECORDS);

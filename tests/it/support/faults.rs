@@ -63,6 +63,20 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
+    /// One of each kind that a further attempt may mend.
+    pub(crate) fn of_passing_kinds() -> [Self; 8] {
+        [
+            Fault::status(500),
+            Fault::retry_after(503, "0"),
+            Fault::Html("Please wait"),
+            Fault::ShortContentLength,
+            Fault::UnfinishedXml,
+            Fault::CloseBeforeHeaders,
+            Fault::Reset,
+            Fault::Empty,
+        ]
+    }
+
     /// Any status without a body.
     pub(crate) fn status(status: u16) -> Self {
         Fault::Reply(Reply::of(status, "text/plain", ""))
