@@ -185,6 +185,9 @@ impl Harvest<'_> {
         let certainty = self.read_window(&mut plan);
         self.store.keep_met(None);
         self.tell_bad_positions(&mut plan)?;
+        if certainty.is_ok() {
+            self.settle()?;
+        }
         if self.listing.as_ref().is_some_and(Listing::is_of_no_use) {
             return Ok(Conclusion::ReadInFull);
         }
@@ -214,11 +217,10 @@ impl Harvest<'_> {
         let named: Vec<(&Record<'_>, &str)> = records.iter().filter_map(|record| Some((record, record.identifier?))).collect();
         let held = self.store.held_stamps(&self.job.source, named.iter().map(|(_, identifier)| *identifier))?;
         let listing = self.listing.get_or_insert_default();
-        let (mut wanted, mut chosen, mut missing) = (Vec::new(), HashSet::new(), 0);
+        let (mut wanted, mut chosen) = (Vec::new(), HashSet::new());
         for ((record, identifier), held) in named.iter().zip(&held) {
             if listing.differs(record, held.as_ref()) && chosen.insert(*identifier) {
                 wanted.push(*identifier);
-                missing += usize::from(held.is_none());
             }
         }
         if listing.of_no_use {
@@ -251,7 +253,8 @@ impl Harvest<'_> {
             (record, record.modified.and_then(timestamp::parse), known)
         });
         let counts = self.commit(plan, rows, flaws)?;
-        let in_vain = missing == 0 && wanted.len() >= VAIN_RECORDS && counts.new + counts.updated == 0;
+        // What is older than the record held is put off, and counts as nothing yet.
+        let in_vain = wanted.len() >= VAIN_RECORDS && counts.unchanged >= wanted.len() as u64;
         self.listing.get_or_insert_default().vain |= in_vain;
         Ok(counts)
     }

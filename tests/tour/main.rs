@@ -98,7 +98,8 @@ impl Tour {
 
     fn quiet_run(&mut self) {
         self.page.chapter("2  An hour later, nothing has changed");
-        self.page.text("Only what is stamped after the watermark is asked for. That is the record of 9999, as in every run.");
+        self.page
+            .text("What is stamped after the watermark is asked for: the record of 9999, as in every run. And how many there are.");
         self.server.catalogue().advance(HOUR);
         self.server.forget_journal();
         let before = self.records();
@@ -106,7 +107,7 @@ impl Tour {
         self.expect_exit(ExitStatus::Ok);
         self.expect_complete(0, 0, 1);
         let asked = self.server.asked();
-        self.page.claim("one request was enough", asked == 1, &format!("{asked} requests"));
+        self.page.claim("two requests were enough", asked == 2, &format!("{asked} requests"));
         let changed = changed_rows(&before, &self.records());
         self.page.claim("no row of any record was touched", changed.is_empty(), &changed.join(", "));
         self.expect_watermark("the watermark stayed");
