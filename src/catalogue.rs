@@ -437,11 +437,15 @@ fn read_records(what: &str, request: &Request, response: &Response, answered: bo
     Err(refused(what, request, response, error.as_ref(), answered))
 }
 
-/// Reads an answer to GetRecordById. 404 is what 3.0.0 (OGC 12-176r7, 7.4.4.2) has for a record that is not there.
+/// Reads an answer to GetRecordById. 404 is what 3.0.0 (OGC 12-176r7, 7.4.4.2) has for a record that is not there, and a report what many
+/// have of 2.0.2; one with a 5xx is of the catalogue's own trouble.
 fn read_records_by_id(what: &str, request: &Request, response: &Response) -> Result<Records, Failure> {
     match response::parse_by_id(&response.body, response.charset.as_deref()) {
         Ok(records) if (200..300).contains(&response.status) => Ok(records),
         _ if response.status == 404 => Ok(Records::default()),
+        Err(error @ AnswerError::Report(_)) if response.status < 500 && classify(response.status, &error) != Class::Transient => {
+            Ok(Records::default())
+        }
         other => Err(refused(what, request, response, other.err().as_ref(), false)),
     }
 }

@@ -1,20 +1,25 @@
 //! Files that are replaced as a whole: whoever reads one, at any moment and after any crash, sees the old text or the new one.
 //!
-//! The new text goes into a file beside, reaches the disk, and then takes the name (rename(2)). Two that replace files of one folder at the
-//! same time must be kept apart by their callers: the file beside has one name, so that what a killed process left is written over.
+//! The new text goes into a hidden file beside, under a name of its own that ends in `.tmp`, reaches the disk, and then takes the name
+//! (rename(2)). A process that dies in between leaves such a file behind, which nobody reads.
 
-use std::fs::{self, File, Permissions};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Gives the file at `path` this content, by way of the file at `beside` in the same folder. That the name itself is on the disk
+/// Gives the file at `path` this content, by way of a new file beside. That the name itself is on the disk
 /// takes [`sync_folder`]. `mode` are its permission bits, whatever the umask; `None` leaves them to the umask.
 ///
 /// # Errors
 /// What the system says. The file at `path` is then as it was.
-pub fn replace(path: &Path, beside: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()> {
-    let mut file = File::create(beside)?;
+pub fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()> {
+    // A link stays one: what it leads to is replaced.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let beside = &beside(path);
+    let mut file = OpenOptions::new().write(true).create_new(true).open(beside)?;
     let permitted = mode.map_or(Ok(()), |mode| file.set_permissions(Permissions::from_mode(mode)));
     let written =
         permitted.and_then(|()| file.write_all(content)).and_then(|()| file.sync_all()).and_then(|()| fs::rename(beside, path));
@@ -23,6 +28,15 @@ pub fn replace(path: &Path, beside: &Path, content: &[u8], mode: Option<u32>) ->
         let _ = fs::remove_file(beside);
     }
     written
+}
+
+/// A hidden name of its own in the same folder. In containers every process has the same number, so the time goes with it.
+fn beside(path: &Path) -> PathBuf {
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}-{nanos}.tmp", std::process::id()));
+    path.with_file_name(name)
 }
 
 /// Waits until the names in a folder are on the disk.
@@ -61,14 +75,26 @@ mod tests {
     #[test]
     fn the_new_text_is_there_and_nothing_beside_it() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, beside) = (folder.path().join("a"), folder.path().join("b"));
-        fs::write(&beside, "half of what a killed process wro").unwrap();
+        let path = folder.path().join("a");
         for text in ["one", "", "two"] {
-            replace(&path, &beside, text.as_bytes(), None).unwrap();
+            replace(&path, text.as_bytes(), None).unwrap();
             sync_folder(folder.path()).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
-            assert!(!beside.exists());
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         }
+    }
+
+    #[test]
+    fn what_a_link_leads_to_is_replaced_and_no_other_file_is_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let [target, link, other] = ["target", "link", "link.tmp"].map(|name| folder.path().join(name));
+        fs::write(&target, "old").unwrap();
+        fs::write(&other, "somebody's").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        replace(&link, b"new", None).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "new");
+        assert_eq!(fs::read_to_string(&other).unwrap(), "somebody's");
     }
 
     #[test]
@@ -83,11 +109,20 @@ mod tests {
     #[test]
     fn a_name_that_cannot_be_taken_leaves_all_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, beside) = (folder.path().join("a"), folder.path().join("b"));
+        let path = folder.path().join("a");
         fs::create_dir(&path).unwrap();
         fs::write(path.join("x"), "").unwrap();
-        replace(&path, &beside, b"new", None).unwrap_err();
-        assert!(path.join("x").exists() && !beside.exists());
-        replace(&folder.path().join("no/a"), &folder.path().join("no/b"), b"new", None).unwrap_err();
+        replace(&path, b"new", None).unwrap_err();
+        assert!(path.join("x").exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        replace(&folder.path().join("no/a"), b"new", None).unwrap_err();
+    }
+
+    #[test]
+    fn the_name_beside_is_hidden_and_no_metrics_file() {
+        let name = beside(Path::new("/a/csw.prom"));
+        assert_eq!(name.parent(), Some(Path::new("/a")));
+        let name = name.file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(name.starts_with(".csw.prom.") && name.ends_with(".tmp"), "{name}");
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn read(path: &Path) -> Result<Option<i64>, Error> {
 /// # Errors
 /// [`Error::Write`]. The cursor is then where it was, unless only the disk did not confirm its move.
 pub(super) fn write(path: &Path, seq: i64) -> Result<(), Error> {
-    replace(path, &beside(path, ".tmp"), format!("{seq}\n").as_bytes(), None)
+    replace(path, format!("{seq}\n").as_bytes(), None)
         .and_then(|()| sync_folder(folder_of(path)))
         .map_err(|error| Error::Write(format!("the cursor file {} cannot be written: {error}", path.display())))
 }
@@ -56,12 +56,8 @@ pub(super) fn expect_folder(path: &Path) -> Result<(), Error> {
 
 /// The lock of a cursor file.
 pub(super) fn lock_path(path: &Path) -> PathBuf {
-    beside(path, ".lock")
-}
-
-fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(ending);
+    name.push(".lock");
     PathBuf::from(name)
 }
 

@@ -12,13 +12,14 @@
 use std::collections::{HashMap, HashSet};
 
 use super::lookup::{Found, Lookup};
-use super::{Harvest, Read, may_be_forgotten_words, place_of};
+use super::{Harvest, Read, may_be_forgotten_words, place_of, place_of_anonymous};
 use crate::catalogue::{Failure, FailureKind, Patience};
 use crate::cli::Strictness;
 use crate::csw::response::Record;
 use crate::csw::{ElementSet, Query, Window};
 use crate::dialect::{Clock, Dialect};
 use crate::error::Error;
+use crate::http::escape_outside_text;
 use crate::plan::{Certainty, Plan, Step};
 use crate::reconcile::{ASKED_MAX, MassDeletion, Past, Reconcile, gap, is_mass_deletion};
 use crate::store::{
@@ -32,6 +33,8 @@ const RESUME_AFTER_MAX: Micros = 86_400 * SECOND;
 const VAIN_RECORDS: usize = 10;
 /// Records asked for at a time before they go.
 const ASKED_BATCH: u32 = 20;
+/// What is said of an element that nobody can ask for.
+const NAMELESS: &str = "a record without identifier";
 /// What is said of a record that a list names and the catalogue does not give.
 const NOT_GIVEN: &str = "listed, and not given when asked for by its identifier";
 
@@ -84,9 +87,6 @@ impl Harvest<'_> {
             self.conclude(state, read, &PageCounts::default())?;
         } else if let Some(element_set) = self.due(state, read)? {
             self.take_inventory(state, element_set)?;
-        }
-        if self.job.strictness == Strictness::Strict && self.counters.skipped > 0 {
-            return Err(Error::Strict { problems: self.counters.skipped });
         }
         Ok(())
     }
@@ -203,6 +203,9 @@ impl Harvest<'_> {
             updated: self.counters.updated.saturating_sub(before.updated),
             ..PageCounts::default()
         };
+        if self.job.strictness == Strictness::Strict && self.counters.skipped > 0 {
+            return Err(Error::Strict { problems: self.counters.skipped });
+        }
         let read = self.read_of(&plan, certainty);
         self.conclude(state, &read, &found)
     }
@@ -218,6 +221,8 @@ impl Harvest<'_> {
         let held = self.store.held_stamps(&self.job.source, named.iter().map(|(_, identifier)| *identifier))?;
         let listing = self.listing.get_or_insert_default();
         let (mut wanted, mut chosen) = (Vec::new(), HashSet::new());
+        let nameless = records.iter().filter(|record| record.identifier.is_none());
+        let nameless = nameless.map(|record| (place_of_anonymous(record.xml), NAMELESS));
         for ((record, identifier), held) in named.iter().zip(&held) {
             if listing.differs(record, held.as_ref()) && chosen.insert(*identifier) {
                 wanted.push(*identifier);
@@ -234,7 +239,10 @@ impl Harvest<'_> {
             return Ok(PageCounts::default());
         }
         if let (true, Some((_, failure))) = (found.gave_up(), found.failed.last()) {
-            return Err(failure.clone().into());
+            // If the catalogue is unwell, that shows there too.
+            log::warn!("{}; the inventory reads the records in full", failure.message);
+            self.listing.get_or_insert_default().of_no_use = true;
+            return Ok(PageCounts::default());
         }
         if let (Step::Ask(next), Some(dialect)) = (plan.step(), &self.dialect) {
             self.catalogue.begin(dialect, &next);
@@ -244,6 +252,7 @@ impl Harvest<'_> {
             .iter()
             .filter(|identifier| !given.contains(*identifier))
             .map(|identifier| (place_of(identifier), why_not_given(&found.failed, identifier)))
+            .chain(nameless)
             .collect();
         let known: HashMap<&str, bool> =
             records.iter().zip(known).filter_map(|(record, known)| Some((record.identifier?, *known))).collect();
@@ -261,6 +270,11 @@ impl Harvest<'_> {
 
     /// After everything was read or listed: what did not come is gone.
     fn conclude(&mut self, state: &SourceState, read: &Read, found: &PageCounts) -> Result<Conclusion, Error> {
+        // Before anything goes: a run that fails here deletes nothing.
+        let counted = match self.dialect.as_ref().and_then(|dialect| dialect.clock) {
+            Some(Clock::None) => None,
+            _ => self.count_of(Window::default())?,
+        };
         let deleted = match read.certainty {
             Certainty::Told => None,
             Certainty::Sure => {
@@ -271,10 +285,6 @@ impl Harvest<'_> {
                     Verdict::Deleted(deleted) => Some(deleted),
                 }
             }
-        };
-        let counted = match self.dialect.as_ref().and_then(|dialect| dialect.clock) {
-            Some(Clock::None) => None,
-            _ => self.count_of(Window::default())?,
         };
         let held = self.store.count_records(&self.job.source)?;
         let now = counted.map(|counted| gap(counted, held));
@@ -308,7 +318,8 @@ impl Harvest<'_> {
         if is_mass && self.job.mass_deletion == MassDeletion::Refused {
             return Err(Error::MassDeletion { gone: gone.gone, held: gone.held, empty });
         }
-        if (gone.gone < ASKED_MAX || !read.whole) && !self.ask_before_deleting(gone, read.whole)? {
+        let each = gone.gone < ASKED_MAX || !read.whole || self.is_any_given(gone)?;
+        if each && !self.ask_before_deleting(gone, read.whole)? {
             return Ok(Verdict::Unknown);
         }
         let deleted = self.store.bury_gone(&self.job.source, &self.time.now_text())?;
@@ -316,17 +327,32 @@ impl Harvest<'_> {
         Ok(Verdict::Deleted(deleted))
     }
 
-    /// Asks for each record that was not met; what is given is kept, as it is given. Whether the rest may go.
-    ///
-    /// `whole`: it may also go where such questions are not answered.
-    fn ask_before_deleting(&mut self, gone: &Gone, whole: bool) -> Result<bool, Error> {
-        let Some(met) = &gone.met else { return Ok(whole) };
+    /// Whether the catalogue gives any of the first that were not met: then its lists lack what it holds, whatever they say.
+    fn is_any_given(&mut self, gone: &Gone) -> Result<bool, Error> {
+        if !self.gives_what_is_there(gone)? {
+            return Ok(false);
+        }
+        let few = self.store.gone_after("", ASKED_BATCH)?;
+        let found = self.look_up(&few.iter().map(String::as_str).collect::<Vec<_>>())?;
+        Ok(!found.answers.is_empty() || !found.failed.is_empty())
+    }
+
+    /// Whether single records can be had: what is known to be there must be given, or else that nothing is given says nothing.
+    fn gives_what_is_there(&mut self, gone: &Gone) -> Result<bool, Error> {
+        let Some(met) = &gone.met else { return Ok(false) };
         if self.lookup.is_of_no_use() {
             // The list named records that were not given, which may have gone in between.
             self.lookup = Lookup::new(self.job.is_selective);
         }
-        // What is known to be there must be given, or else that nothing is given says nothing.
-        if self.look_up(&[met])?.answers.is_empty() {
+        Ok(!self.look_up(&[met])?.answers.is_empty())
+    }
+
+    /// Asks for each record that was not met; what is given is kept, as it is given, and so is that of which it cannot be told. Whether the
+    /// rest may go.
+    ///
+    /// `whole`: it may also go where such questions are not answered.
+    fn ask_before_deleting(&mut self, gone: &Gone, whole: bool) -> Result<bool, Error> {
+        if !self.gives_what_is_there(gone)? {
             return Ok(whole);
         }
         let mut after = String::new();
@@ -336,17 +362,24 @@ impl Harvest<'_> {
             after.clone_from(last);
             let asked: Vec<&str> = batch.iter().map(String::as_str).collect();
             let found = self.look_up(&asked)?;
+            self.keep_given(&found)?;
             if self.lookup.is_of_no_use() {
                 return Ok(whole);
             }
-            if let Some((_, failure)) = found.failed.first() {
-                log::warn!("{}", failure.message);
-                if self.look_up(&[met])?.answers.is_empty() {
-                    return Err(failure.clone().into());
-                }
-                return Ok(false);
+            for (identifier, failure) in &found.failed {
+                log::warn!("{}; {} stays", failure.message, escape_outside_text(identifier, 200));
             }
-            self.keep_given(&found)?;
+            self.store.spare(found.failed.iter().map(|(identifier, _)| identifier.as_str()))?;
+            // Whoever gives nothing at all any more is unwell, and what it does not give says nothing.
+            if found.gave_up() || found.answers.is_empty() {
+                if !self.gives_what_is_there(gone)? {
+                    let failure = found.failed.into_iter().last().map(|(_, failure)| Error::from(failure));
+                    return failure.map_or(Ok(false), Err);
+                }
+                if found.gave_up() {
+                    return Ok(false);
+                }
+            }
         }
     }
 

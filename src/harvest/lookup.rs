@@ -50,7 +50,8 @@ impl Lookup {
 enum Told {
     /// What was asked for, as far as it is there.
     Given(Records),
-    Strangers,
+    /// Other records too; these are of what was asked for.
+    Strangers(Records),
     /// It cannot be told.
     Failed(Failure),
 }
@@ -74,6 +75,13 @@ impl Found {
         self.strangers || self.in_a_row >= FAILURES_MAX
     }
 
+    fn add_strangers(&mut self, given: Records) {
+        self.strangers = true;
+        if !given.is_empty() {
+            self.answers.push(given);
+        }
+    }
+
     /// The identifiers that were given.
     pub(super) fn identifiers(&self) -> HashSet<&str> {
         self.answers.iter().flat_map(Records::iter).filter_map(|record| record.identifier).collect()
@@ -84,15 +92,18 @@ impl Harvest<'_> {
     /// Asks for whole records.
     ///
     /// # Errors
-    /// What no other way of asking would mend: access, no way to the server, being told to stop.
+    /// What no other way of asking would mend: no way to the server, being told to stop.
     pub(super) fn look_up(&mut self, identifiers: &[&str]) -> Result<Found, Error> {
+        let mut earlier = Vec::new();
         // Each turn but the last gives up a way, and there are two.
         loop {
-            let found = self.ask_for_all(identifiers)?;
+            let mut found = self.ask_for_all(identifiers)?;
+            found.answers.append(&mut earlier);
             self.lookup.proven &= !found.strangers;
             if self.lookup.proven || identifiers.is_empty() || self.lookup.is_of_no_use() {
                 return Ok(found);
             }
+            earlier = found.answers;
             self.lookup.way = match self.lookup.way {
                 Way::ById => Way::ByFilter,
                 Way::ByFilter | Way::Nowise => Way::Nowise,
@@ -125,7 +136,7 @@ impl Harvest<'_> {
         if batch.len() > 1 {
             match self.ask_for(dialect, batch, Patience::Full)? {
                 Told::Given(given) => self.take_given(given, &mut left, found),
-                Told::Strangers => found.strangers = true,
+                Told::Strangers(given) => found.add_strangers(given),
                 Told::Failed(_) => {}
             }
         }
@@ -135,7 +146,7 @@ impl Harvest<'_> {
             }
             match self.ask_for(dialect, &[identifier], Patience::Short)? {
                 Told::Given(given) => self.take_given(given, &mut Vec::new(), found),
-                Told::Strangers => found.strangers = true,
+                Told::Strangers(given) => found.add_strangers(given),
                 Told::Failed(failure) => {
                     found.failed.push((identifier.to_owned(), failure));
                     found.in_a_row += 1;
@@ -155,7 +166,7 @@ impl Harvest<'_> {
         found.answers.push(given);
     }
 
-    /// One question. Reports mean that the record is not there, or that such questions are not understood: either way none is given.
+    /// One question.
     fn ask_for(&mut self, dialect: &Dialect, identifiers: &[&str], patience: Patience) -> Result<Told, Error> {
         // By GET a comma stands between two identifiers.
         let unsayable = dialect.binding == Binding::Get && identifiers.iter().any(|identifier| identifier.contains(','));
@@ -170,18 +181,24 @@ impl Harvest<'_> {
         let asked_for = |identifier: Option<&str>| identifier.is_none_or(|identifier| identifiers.contains(&identifier));
         match answer {
             Ok(records) if records.iter().all(|record| asked_for(record.identifier)) => Ok(Told::Given(records)),
-            Ok(_) => Ok(Told::Strangers),
+            Ok(records) => {
+                let mut wanted = Records::default();
+                let named = records.iter().filter(|record| record.identifier.is_some());
+                named.filter(|record| asked_for(record.identifier)).for_each(|record| wanted.push(record));
+                Ok(Told::Strangers(wanted))
+            }
             Err(failure) => match failure.kind {
-                FailureKind::Access | FailureKind::Unreachable | FailureKind::Stopped(_) | FailureKind::Fault => {
-                    Err(failure.into())
-                }
-                FailureKind::Unavailable | FailureKind::TooLarge => Ok(Told::Failed(failure)),
-                FailureKind::NotCsw
+                FailureKind::Unreachable | FailureKind::Stopped(_) | FailureKind::Fault => Err(failure.into()),
+                // It has given records before: of this one, or of what stands in its place now, nothing can be told.
+                FailureKind::Access
+                | FailureKind::Unavailable
+                | FailureKind::TooLarge
+                | FailureKind::NotCsw
                 | FailureKind::PastTheEnd
                 | FailureKind::Ceiling
                 | FailureKind::Dialect
                 | FailureKind::BadPage
-                | FailureKind::Report => Ok(Told::Given(Records::default())),
+                | FailureKind::Report => Ok(Told::Failed(failure)),
             },
         }
     }

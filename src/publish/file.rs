@@ -3,11 +3,9 @@
 //! The new text is written beside the old one under a name that node_exporter does not read (it takes `*.prom`), and renamed. A process
 //! that dies in between leaves such a file behind, which nobody reads.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::Path;
 
 use crate::replace;
 
@@ -29,16 +27,7 @@ pub(super) fn read(path: &Path) -> Option<String> {
 /// # Errors
 /// It could not be written or renamed; the old text is still there.
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    replace::replace(path, &beside(path), text.as_bytes(), Some(MODE))
-}
-
-/// A hidden name of its own in the same folder. In containers every process has the same number, so the time goes with it.
-fn beside(path: &Path) -> PathBuf {
-    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}-{nanos}.tmp", std::process::id()));
-    path.with_file_name(name)
+    replace::replace(path, text.as_bytes(), Some(MODE))
 }
 
 #[cfg(test)]
@@ -88,13 +77,5 @@ mod tests {
         replace(&path, "text\n").unwrap_err();
         assert_eq!(names(folder.path()), ["csw.prom"]);
         replace(&folder.path().join("missing/csw.prom"), "text\n").unwrap_err();
-    }
-
-    #[test]
-    fn the_name_beside_is_hidden_and_no_metrics_file() {
-        let name = beside(Path::new("/a/csw.prom"));
-        assert_eq!(name.parent(), Some(Path::new("/a")));
-        let name = name.file_name().unwrap().to_str().unwrap().to_owned();
-        assert!(name.starts_with(".csw.prom.") && name.ends_with(".tmp"), "{name}");
     }
 }

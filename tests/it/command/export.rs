@@ -271,8 +271,8 @@ fn what_cannot_be_written_is_74_and_moves_no_cursor() {
         expect_refusal(harness.run(&["export", "--xml-dir", path]), 78, path);
     }
     // The number is out, but the cursor cannot be moved: the next export tells the same again.
-    fs::create_dir(harness.path("cursor.tmp")).expect("a folder in the way");
-    let outcome = harness.run(&["export", "--cursor-file", "cursor"]).expect_code(74).expect_stderr("cursor file cursor");
+    let long = "c".repeat(250);
+    let outcome = harness.run(&["export", "--cursor-file", &long]).expect_code(74).expect_stderr("cursor file ccc");
     outcome.expect("the lines", |outcome| outcome.stdout.lines().count() == 3);
 }
 
