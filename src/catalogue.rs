@@ -55,8 +55,8 @@ pub trait Catalogue {
     /// [`Failure`], after the last attempt.
     fn get_records(&mut self, dialect: &Dialect, query: &Query, patience: Patience) -> Result<Answer, Failure>;
 
-    /// Asks for the whole records of these identifiers by GetRecordById. What the catalogue does not give is not in the answer; of
-    /// one that answers a report instead, see [`Failure::is_report`].
+    /// Asks for the whole records of these identifiers by GetRecordById. What the catalogue does not give is not in the answer; where it
+    /// answers 404, or a report that is not of its own trouble, none is.
     ///
     /// # Errors
     /// [`Failure`], after the last attempt.

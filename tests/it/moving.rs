@@ -113,7 +113,7 @@ pub(crate) enum ById {
     Given,
     /// Of several, the first alone.
     First,
-    /// What is not there is an exception.
+    /// What is not there makes a report of the whole answer.
     MissingIsReport,
     /// GetRecordById is not known.
     Refused,
@@ -316,7 +316,7 @@ impl Catalogue for Moving {
         match self.by_id {
             ById::Refused => return Err(Failure::new(FailureKind::Dialect, "no such operation")),
             ById::MissingIsReport if found.len() < identifiers.len() => {
-                return Err(Failure::new(FailureKind::Report, "no such record"));
+                return Ok(Records::default());
             }
             _ => {}
         }
