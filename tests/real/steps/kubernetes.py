@@ -122,6 +122,7 @@ def read(name, objects, count):
         joined(source, cronjob, objects)
     claims = [volume["persistentVolumeClaim"]["claimName"] for one in cronjobs.values() for volume in pod_of(one)["volumes"]
               if "persistentVolumeClaim" in volume]
+    check_equal(f"{name}: no secret lies in the files", list(of_kind(objects, "Secret")), [])
     check_equal(f"{name}: each source has a volume of its own", len(set(claims)), count)
     check_equal(f"{name}: and a name of its own", len({pod_of(one)["containers"][0]["args"][2] for one in cronjobs.values()}), count)
     check_equal(f"{name}: and its minute of the hour", len({one["spec"]["schedule"] for one in cronjobs.values()}), count)
@@ -174,7 +175,7 @@ def joined(name, cronjob, objects):
             check(f"{name}: its claim {claim} is there", claim in of_kind(objects, "PersistentVolumeClaim") and claim == name)
         if "secret" in volume:
             secret = volume["secret"]["secretName"]
-            check(f"{name}: its secret {secret} is there", secret in of_kind(objects, "Secret") and secret == name)
+            check(f"{name}: its secret {secret} is its own", secret == name)
     mounted = {mount["name"] for mount in pod["containers"][0]["volumeMounts"]}
     check_equal(f"{name}: what is mounted is what there is", mounted, {volume["name"] for volume in pod["volumes"]})
     labels = job_of(cronjob)["template"]["metadata"]["labels"].items()
