@@ -1,4 +1,4 @@
-"""The Debian package: `cargo deb` builds it, dpkg installs, removes and purges it in a clean Debian 12 that systemd has booted.
+"""The Debian package: `cargo deb` builds it, apt installs and dpkg removes and purges it in a clean Debian 12 that systemd has booted.
 
 The clean root comes from debootstrap, with systemd and a Python to look at the store by, and is kept under .work for the next time, as is
 cargo-deb. The source is harvested by the package's timer from pycsw; the store is what has to be there to the last.
@@ -31,6 +31,7 @@ FILES = {
     "usr/bin/csw-harvester", "usr/share/man/man1/csw-harvester.1.gz", "etc/csw-harvester/source.env.example",
     "usr/lib/systemd/system/csw-harvester@.service", "usr/lib/systemd/system/csw-harvester@.timer",
     "usr/lib/systemd/system/csw-harvester-alert@.service", "usr/share/doc/csw-harvester/copyright",
+    "usr/share/doc/csw-harvester/prometheus/metrics.conf",
 }
 NAME = "geonetwork"
 UNIT = f"csw-harvester@{NAME}"
@@ -74,7 +75,7 @@ def packaged(folder):
     check(f"deb: cargo deb builds {package.name}", True)
     listed = _must("dpkg-deb", "--contents", package, seconds_max=COMMAND_SECONDS_MAX)
     found = {line.split()[5].removeprefix("./") for line in listed.splitlines()}
-    check_equal("deb: it holds binary, manual page, units, example and licence", FILES - found, set(), listed)
+    check_equal("deb: it holds binary, manual page, units, examples and licence", FILES - found, set(), listed)
     owners = {line.split()[1] for line in listed.splitlines()}
     check("deb: all is root's", owners and owners <= {"0/0", "root/root"}, owners)
     depends = _must("dpkg-deb", "--field", package, "Depends", seconds_max=COMMAND_SECONDS_MAX)
@@ -86,7 +87,7 @@ def packaged(folder):
 def installed(system, url):
     """As the README says; the timer fires."""
     (block,) = readme.commands(DEPLOY, "## Debian package")
-    system.type("deb", [line for line in block if "dpkg" in line], {})
+    system.type("deb", [line for line in block if "apt install" in line], {})
     said = system.must("deb: the binary runs", "csw-harvester --version")
     check("deb: it says its version", re.fullmatch(r"csw-harvester \d+\.\d+\.\d+\n", said), said)
     said = system.booted.run(f"systemd-analyze verify --man=no {UNIT}.service {UNIT}.timer csw-harvester-alert@{NAME}.service 2>&1")
@@ -111,7 +112,7 @@ def removed(system, catalogue):
     lost = compare.differences(system.store(), NAME, catalogue.database)
     check(f"remove: the store has all {RECORDS} records", not lost, compare.shown(lost))
     (block,) = readme.commands(DEPLOY, "## Debian package")
-    system.type("installed again", [line for line in block if "dpkg" in line], {})
+    system.type("installed again", [line for line in block if "apt install" in line], {})
     before = len(system.runs(NAME))
     system.must("installed again: what was enabled is started", "systemctl start timers.target")
     check("installed again: the timer is at work", system.until(f"{UNIT}.timer", ActiveState="active"), system.report(NAME))
