@@ -31,7 +31,7 @@ const EXAMPLES: [(&str, &str); 3] = [
     ),
     (
         "From cron, every ten minutes:",
-        "*/10 * * * * csw-harvester harvest https://catalogue.example/csw --db /var/lib/csw/harvest_state.db \
+        "*/10 * * * * csw-harvester harvest https://catalogue.example/csw --db $HOME/harvest_state.db \
         --max-runtime 540",
     ),
     ("By a timer of systemd:", "systemctl enable --now csw-harvester@NAME.timer"),
