@@ -18,6 +18,9 @@ use crate::retry::{self, Attempted, Random, RetryEnd, RetryPolicy};
 use crate::signal::{Stop, Stopped};
 use crate::timestamp::{Micros, micros_from, parse};
 
+/// Secrets that are shorter are not looked for in messages.
+const SECRET_BYTES_MIN: usize = 4;
+
 /// An answer to GetRecords.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -169,6 +172,8 @@ pub struct HttpCatalogue {
     stop: Stop,
     schema: OutputSchema,
     user_filter: Option<UserFilter>,
+    /// Not to be shown, also where the catalogue quotes what it was sent.
+    secrets: Vec<String>,
 }
 
 /// The wire: one request at a time, with the least delay between two.
@@ -199,7 +204,14 @@ impl HttpCatalogue {
             answered: false,
             clock_ahead: None,
         };
-        HttpCatalogue { line, policy, random: Random::from_process(), stop, schema, user_filter: None }
+        HttpCatalogue { line, policy, random: Random::from_process(), stop, schema, user_filter: None, secrets: Vec::new() }
+    }
+
+    /// The same, with texts that no message shows. What is shorter than a few characters could be any word and is let go.
+    #[must_use]
+    pub fn hiding(self, secrets: Vec<String>) -> Self {
+        let secrets = secrets.into_iter().filter(|secret| secret.len() >= SECRET_BYTES_MIN).collect();
+        HttpCatalogue { secrets, ..self }
     }
 
     /// The same, of which the user wants only what this filter selects.
@@ -242,13 +254,13 @@ impl HttpCatalogue {
             Patience::Full => self.policy,
             Patience::Short => RetryPolicy { retries: self.policy.retries.min(1), ..self.policy },
         };
-        let line = &mut self.line;
+        let (line, secrets) = (&mut self.line, &self.secrets);
         let mut retried = |failure: &Failure, wait: Duration, attempt: u32| {
             log::warn!("attempt {attempt}: {}; again in {:.1} s", failure.message, wait.as_secs_f64());
         };
         let outcome = retry::run(&policy, &mut SystemClock, &self.stop, &mut self.random, &mut retried, |attempt| {
             line.traffic.retries += u64::from(attempt > 1);
-            line.attempt(what, request, &read)
+            line.attempt(what, request, &read).map_err(|failure| struck(failure, secrets))
         });
         outcome.map_err(|end| match end {
             RetryEnd::GaveUp { last, attempts } if attempts > 1 => {
@@ -379,6 +391,12 @@ impl Line {
         self.under_way = None;
         self.courier.receive(&self.stop)
     }
+}
+
+/// A failure whose message shows none of these.
+fn struck(failure: Failure, secrets: &[String]) -> Failure {
+    let message = secrets.iter().fold(failure.message, |message, secret| message.replace(secret.as_str(), "***"));
+    Failure { message, ..failure }
 }
 
 /// A GetRecords in words: how much, from where, of what.

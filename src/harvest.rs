@@ -201,7 +201,7 @@ struct Read {
 impl Harvest<'_> {
     /// Reads the window; negotiates first where nothing is remembered, and once more where what is remembered is refused.
     fn read(&mut self, state: &mut SourceState) -> Result<Read, Error> {
-        let remembered = dialect_of(&state.dialect);
+        let remembered = dialect_of(&state.dialect, &self.job.base);
         let was_remembered = remembered.is_some();
         let dialect = match remembered {
             Some(dialect) => dialect,
@@ -239,7 +239,7 @@ impl Harvest<'_> {
                 self.store.adopt(&self.job.source, &self.job.fingerprint)?;
                 *state = SourceState { watermark: state.watermark.clone(), full_due: true, ..SourceState::default() };
             }
-            state.dialect = stored(&dialect);
+            state.dialect = stored(&dialect, &self.job.base);
             self.store.save_dialect(&self.job.source, &state.dialect)?;
         }
         Ok(dialect)

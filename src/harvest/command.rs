@@ -13,7 +13,7 @@ use crate::csw::user_filter::UserFilter;
 use crate::dialect::Clock;
 use crate::error::Error;
 use crate::exit::ExitStatus;
-use crate::http::{Courier, HttpSettings, Proxies, UreqTransport};
+use crate::http::{Courier, Credentials, HttpSettings, Proxies, UreqTransport, without_credentials};
 use crate::lock::{Lock, LockError};
 use crate::negotiate::Pinned;
 use crate::progress;
@@ -105,7 +105,13 @@ pub(crate) fn connect(transport: UreqTransport, settings: &HarvestSettings, stop
         Courier::new(Box::new(transport)).map_err(|error| Error::Internal(format!("no thread to fetch with: {error}")))?;
     let policy = RetryPolicy { retries: settings.retries, wait_first: WAIT_FIRST, wait_max: settings.retry_wait_max };
     let catalogue = HttpCatalogue::new(courier, policy, settings.delay, settings.schema.clone(), stop.clone());
-    Ok(catalogue.filtered_by(settings.user_filter.clone()))
+    Ok(catalogue.filtered_by(settings.user_filter.clone()).hiding(secrets(settings)))
+}
+
+fn secrets(settings: &HarvestSettings) -> Vec<String> {
+    let credentials = settings.access.credentials.as_ref().map(Credentials::secrets).unwrap_or_default();
+    let headers = settings.access.headers.iter().map(|(_, value)| value.clone());
+    credentials.into_iter().chain(headers).collect()
 }
 
 fn http_settings(settings: &HarvestSettings) -> HttpSettings {
@@ -147,7 +153,8 @@ pub(crate) fn job(settings: &HarvestSettings) -> Job {
 /// Of what the records are read with. What is not pinned leaves no line, so that an option that is never used changes no fingerprint.
 /// Credentials are no part of it.
 fn fingerprint(settings: &HarvestSettings) -> String {
-    let mut lines = vec![settings.url.as_str(), &settings.schema.0, settings.property.as_deref().unwrap_or_default()];
+    let url = without_credentials(&settings.url);
+    let mut lines = vec![url.as_str(), &settings.schema.0, settings.property.as_deref().unwrap_or_default()];
     if let Some(version) = settings.version {
         lines.extend(["version", version.as_str()]);
     }

@@ -38,8 +38,8 @@ impl Harvest<'_> {
         let mut dialect = self.dialect.clone();
         if let (Ok(_), Some(dialect)) = (&result, &mut dialect) {
             dialect.gzip &= self.catalogue.gzip();
-            if !dialect.is_provisional() && stored(dialect) != state.dialect {
-                self.store.save_dialect(&self.job.source, &stored(dialect))?;
+            if !dialect.is_provisional() && stored(dialect, &self.job.base) != state.dialect {
+                self.store.save_dialect(&self.job.source, &stored(dialect, &self.job.base))?;
             }
         }
         let shapes = result.as_ref().ok().map(|read| read.shapes.to_text());

@@ -1,13 +1,16 @@
 //! What is known of a catalogue, as the store keeps it: columns to a [`Dialect`] and back. Decides nothing.
+//!
+//! Where requests go to the very url that was typed, it is kept without what looks like a secret in it.
 
 use crate::csw::Version;
 use crate::dialect::{Clock, Dialect};
+use crate::http::without_credentials;
 use crate::store::StoredDialect;
 
 /// The dialect as it is kept.
-pub(super) fn stored(dialect: &Dialect) -> StoredDialect {
+pub(super) fn stored(dialect: &Dialect, base: &str) -> StoredDialect {
     StoredDialect {
-        endpoint: Some(dialect.endpoint.clone()),
+        endpoint: Some(if dialect.endpoint == base { without_credentials(base) } else { dialect.endpoint.clone() }),
         version: Some(dialect.version.as_str().to_owned()),
         binding: Some(dialect.manner()),
         property: dialect.property.clone(),
@@ -24,7 +27,9 @@ pub(super) fn stored(dialect: &Dialect) -> StoredDialect {
 }
 
 /// The remembered dialect; `None` when nothing was remembered.
-pub(super) fn dialect_of(stored: &StoredDialect) -> Option<Dialect> {
+pub(super) fn dialect_of(stored: &StoredDialect, base: &str) -> Option<Dialect> {
+    let endpoint = stored.endpoint.clone()?;
+    let endpoint = if endpoint == without_credentials(base) { base.to_owned() } else { endpoint };
     let dialect = Dialect {
         version: stored.version.as_deref().and_then(Version::named).unwrap_or_default(),
         property: stored.property.clone(),
@@ -37,7 +42,7 @@ pub(super) fn dialect_of(stored: &StoredDialect) -> Option<Dialect> {
         matched_is_total: stored.matched_is_total.unwrap_or(false),
         exact_changes: stored.exact_changes.unwrap_or(0),
         gzip: stored.gzip.unwrap_or(true),
-        ..Dialect::untried(stored.endpoint.clone()?)
+        ..Dialect::untried(endpoint)
     };
     Some(dialect.in_manner(stored.binding.as_deref().unwrap_or_default()))
 }

@@ -46,6 +46,20 @@ impl Credentials {
     }
 }
 
+impl Credentials {
+    /// All by which the secret could be told: itself, and as it is sent. Not the name of the user.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<String> {
+        let own = match self {
+            Credentials::Basic { password, .. } => password,
+            Credentials::Bearer(token) => token,
+        };
+        let sent = self.authorization().ok();
+        let sent = sent.as_deref().and_then(|value| value.split_once(' ')).map(|(_, sent)| sent.to_owned());
+        [own.clone()].into_iter().chain(sent).collect()
+    }
+}
+
 /// Takes `user:password@` out of a url; both are percent-decoded (RFC 3986, 3.2.1), or taken as written if that does not give
 /// UTF-8.
 ///

@@ -235,3 +235,34 @@ fn what_cannot_be_used_is_refused_before_anything_is_touched() {
     assert_eq!(server.asked(), 0);
     assert_eq!(std::fs::read_dir(harness.folder()).unwrap().count(), 3, "only the files that were given");
 }
+
+#[test]
+fn what_a_catalogue_quotes_of_a_request_shows_no_secret() {
+    let quoted = format!("your request: Authorization: Basic {BASIC}, {SECRET}, X-Key: {TOKEN}");
+    for fault in [Fault::exception(400, "NoApplicableCode", "", &quoted), Fault::Html(quoted.clone().leak())] {
+        let server = server_with_basic();
+        server.fault_when(|_| true, fault);
+        let harness = harness(&server);
+        let key = format!("X-Key: {TOKEN}");
+        let options = ["--header", &key, "--retries", "0", "--json"];
+        let outcome = harness.harvest(&with_userinfo(&server, "me:hunter2-%C3%A4"), &options);
+        assert_eq!(outcome.code(), Some(76));
+        assert!(outcome.stderr.contains("your request"), "{}", outcome.stderr);
+        expect_hidden(&outcome, &harness, &[SECRET, BASIC, TOKEN]);
+    }
+}
+
+#[test]
+fn a_token_in_the_url_is_not_kept_where_the_source_has_a_name() {
+    let server = server();
+    let harness = harness(&server);
+    let url = server.url_at("/csw?token=hunter2");
+    for _ in 0..2 {
+        let outcome = harness.harvest(&url, &["--source", "named", "--json"]).expect_code(0);
+        expect_hidden(&outcome, &harness, &["hunter2"]);
+    }
+    assert!(server.requests().iter().all(|entry| entry.target.contains("token=hunter2")), "{}", server.journal().told());
+    // Another token is no other harvest.
+    let renewed = harness.harvest(&server.url_at("/csw?token=other"), &["--source", "named"]).expect_code(0);
+    assert!(!renewed.stderr.contains("everything is read again"), "{}", renewed.stderr);
+}
