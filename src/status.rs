@@ -18,6 +18,8 @@ use crate::store::{Overview, Store};
 use crate::watermark::FIRST;
 use age::Now;
 
+/// How far a success may be ahead of our clock.
+const AHEAD_SECONDS_MAX: i64 = 86_400;
 /// Characters of a source that are shown, and of a list of them.
 const SOURCE_CHARS_MAX: usize = 1_000;
 
@@ -108,7 +110,8 @@ impl Report {
     fn is_stale(&self, overview: &Overview) -> Option<bool> {
         let limit = i64::try_from(self.max_age_s?).unwrap_or(i64::MAX);
         let age = overview.last_success_at.as_deref().and_then(|at| self.now.age_s(at));
-        Some(age.is_none_or(|age| age > limit))
+        // A success that is yet to come was written by a clock that was wrong, and says nothing.
+        Some(age.is_none_or(|age| age > limit || age < -AHEAD_SECONDS_MAX))
     }
 
     /// A store in which no source ever began has had no success either.

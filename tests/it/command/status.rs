@@ -155,6 +155,8 @@ fn max_age_is_1_when_a_success_is_older_or_there_is_none() {
     harness.run(&["status", "--max-age", "3600", "--source", "old"]).expect_code(1);
     harness.run(&["status", "--max-age", "31536000"]).expect_code(1);
     harness.run(&["status"]).expect_code(0);
+    sql(&harness, "UPDATE harvest_state SET last_success_at = '2099-01-01T00:00:00Z' WHERE source = 'well'");
+    harness.run(&["status", "--max-age", "3600", "--source", "well"]).expect_code(1);
     sql(&harness, "DELETE FROM harvest_state");
     harness.run(&["status", "--max-age", "3600"]).expect_code(1).expect_stderr("no source was ever harvested");
     harness.run(&["status"]).expect_code(0).expect_stdout("No source was harvested");
