@@ -42,6 +42,8 @@ use remembered::{dialect_of, stored};
 const TOLD_MAX: usize = 1_000_000;
 /// Problems that have a log line each.
 const LOGGED_MAX: usize = 1_000;
+/// What is said of an element that nobody can ask for.
+const NAMELESS: &str = "a record without identifier";
 /// The wait between two requests while a page that failed is being halved.
 const HALVING_PAUSE: Duration = Duration::from_millis(200);
 
@@ -468,17 +470,9 @@ impl Harvest<'_> {
         let mut writes = Vec::new();
         for (record, interval, known_in_run) in rows {
             match (record.identifier, record.flaw) {
-                (Some(identifier), None) => writes.push(RecordWrite {
-                    identifier,
-                    title: record.title,
-                    modified: record.modified,
-                    modified_at: interval.map(|interval| interval.nominal),
-                    modified_until: interval.map(|interval| interval.end),
-                    xml: record.xml,
-                    known_in_run,
-                }),
+                (Some(identifier), None) => writes.push(write_of(record, identifier, interval, known_in_run)),
                 (Some(identifier), Some(flaw)) => flaws.push((place_of(identifier), flaw)),
-                (None, flaw) => flaws.push((place_of_anonymous(record.xml), flaw.unwrap_or("a record without identifier"))),
+                (None, flaw) => flaws.push((place_of_anonymous(record.xml), flaw.unwrap_or(NAMELESS))),
             }
         }
         let bad = plan.take_bad_positions();
@@ -662,6 +656,19 @@ impl OwnStamps for Own<'_> {
 /// Kinds of failure that a remembered dialect may be to blame for.
 fn may_be_forgotten_words(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Dialect | FailureKind::Report | FailureKind::NotCsw | FailureKind::BadPage)
+}
+
+/// A sound record as it is written.
+fn write_of<'r>(record: &Record<'r>, identifier: &'r str, interval: Option<Interval>, known_in_run: bool) -> RecordWrite<'r> {
+    RecordWrite {
+        identifier,
+        title: record.title,
+        modified: record.modified,
+        modified_at: interval.map(|interval| interval.nominal),
+        modified_until: interval.map(|interval| interval.end),
+        xml: record.xml,
+        known_in_run,
+    }
 }
 
 fn place_of(identifier: &str) -> String {

@@ -12,7 +12,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::lookup::{Found, Lookup};
-use super::{Harvest, Read, may_be_forgotten_words, place_of, place_of_anonymous};
+use super::{Harvest, NAMELESS, Read, may_be_forgotten_words, place_of, place_of_anonymous, write_of};
 use crate::catalogue::{Failure, FailureKind, Patience};
 use crate::cli::Strictness;
 use crate::csw::response::Record;
@@ -33,8 +33,6 @@ const RESUME_AFTER_MAX: Micros = 86_400 * SECOND;
 const VAIN_RECORDS: usize = 10;
 /// Records asked for at a time before they go.
 const ASKED_BATCH: u32 = 20;
-/// What is said of an element that nobody can ask for.
-const NAMELESS: &str = "a record without identifier";
 /// What is said of a record that a list names and the catalogue does not give.
 const NOT_GIVEN: &str = "listed, and not given when asked for by its identifier";
 
@@ -164,7 +162,8 @@ impl Harvest<'_> {
         let mut plan = match unfinished.and_then(|unfinished| Plan::resume(&order, &unfinished.plan)) {
             Some(plan) => {
                 log::info!("going on with the inventory of {}", self.job.source);
-                self.store.resume_inventory(&self.job.source)?;
+                // The window is read and settled: there is nothing to resume in it.
+                self.store.forget_cursor(&self.job.source)?;
                 self.recall(&plan)?;
                 plan
             }
@@ -387,18 +386,7 @@ impl Harvest<'_> {
         let records: Vec<Record<'_>> = found.answers.iter().flat_map(|answer| answer.iter()).collect();
         let sound = records.iter().filter(|record| record.flaw.is_none());
         let writes: Vec<RecordWrite<'_>> = sound
-            .filter_map(|record| {
-                let interval = record.modified.and_then(timestamp::parse);
-                Some(RecordWrite {
-                    identifier: record.identifier?,
-                    title: record.title,
-                    modified: record.modified,
-                    modified_at: interval.map(|interval| interval.nominal),
-                    modified_until: interval.map(|interval| interval.end),
-                    xml: record.xml,
-                    known_in_run: false,
-                })
-            })
+            .filter_map(|record| Some(write_of(record, record.identifier?, record.modified.and_then(timestamp::parse), false)))
             .collect();
         self.store.spare(records.iter().filter_map(|record| record.identifier))?;
         let counts = self.store.commit_page(&PageWrite {

@@ -94,11 +94,6 @@ impl Store {
         begun.map_err(|error| self.failed(&error))
     }
 
-    /// The window is read and settled, and an inventory that was cut off goes on: there is nothing to resume in the window.
-    pub fn resume_inventory(&mut self, source: &str) -> Result<(), StoreError> {
-        self.forget_cursor(source)
-    }
-
     /// Gives up an inventory that was cut off.
     pub fn forget_inventory(&mut self, source: &str) -> Result<(), StoreError> {
         let mut forget = || {
