@@ -52,6 +52,13 @@ pub trait Catalogue {
         let _ = (dialect, query);
     }
 
+    /// The answer to this question, if it was begun, is here within that time and is of use. What it does not give,
+    /// [`Catalogue::get_records`] does.
+    fn answered(&mut self, dialect: &Dialect, query: &Query, within: Duration) -> Option<Answer> {
+        let _ = (dialect, query, within);
+        None
+    }
+
     /// Asks, and tries again as often as `patience` allows.
     ///
     /// # Errors
@@ -310,6 +317,12 @@ impl Catalogue for HttpCatalogue {
         }
     }
 
+    fn answered(&mut self, dialect: &Dialect, query: &Query, within: Duration) -> Option<Answer> {
+        let request = self.request(dialect, query);
+        let (what, answered) = (described(query), self.line.answered);
+        self.line.take_arrived(&request, within, |response| read_records(&what, &request, response, answered))
+    }
+
     fn get_records(&mut self, dialect: &Dialect, query: &Query, patience: Patience) -> Result<Answer, Failure> {
         let request = self.request(dialect, query);
         let what = described(query);
@@ -369,11 +382,32 @@ impl Line {
             Err(stopped) => Err(Failure::new(FailureKind::Stopped(stopped), stopped.to_string())),
             Ok(Err(error)) => Err(from_transport(what, request, &error)),
             Ok(Ok(response)) => {
-                self.traffic.bytes += response.body.len() as u64;
-                self.clock_ahead = response.date.map(|date| micros_from(date) - micros_from(SystemClock.now()));
+                self.account(&response);
                 read(&response)
             }
         }
+    }
+
+    fn account(&mut self, response: &Response) {
+        self.traffic.bytes += response.body.len() as u64;
+        self.clock_ahead = response.date.map(|date| micros_from(date) - micros_from(SystemClock.now()));
+    }
+
+    /// What is read in the response to this request, if that is under way and comes within that time; one that cannot be read is kept
+    /// for who waits for it.
+    fn take_arrived<T>(
+        &mut self,
+        request: &Request,
+        within: Duration,
+        read: impl Fn(&Response) -> Result<T, Failure>,
+    ) -> Option<T> {
+        self.under_way.as_ref().filter(|under_way| *under_way == request)?;
+        let value = read(self.courier.arrived(within)?.as_ref().ok()?).ok()?;
+        self.under_way = None;
+        if let Ok(Ok(response)) = self.courier.receive(&self.stop) {
+            self.account(&response);
+        }
+        Some(value)
     }
 
     /// One exchange; takes over what is under way already when it is the same request.

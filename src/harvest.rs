@@ -10,6 +10,7 @@ mod finish;
 mod inventory;
 mod lookup;
 mod remembered;
+mod waiting;
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -37,6 +38,7 @@ use crate::watermark::{self, EXACT_CHANGES_MIN, FIRST, Newest, SHAPED_MIN};
 use inventory::Listing;
 use lookup::Lookup;
 use remembered::{dialect_of, stored};
+use waiting::Waiting;
 
 /// Problems that are told apart and counted within a run.
 const TOLD_MAX: usize = 1_000_000;
@@ -133,6 +135,7 @@ pub fn harvest(
         started: None,
         counters: Counters::default(),
         pages: 0,
+        waiting: Waiting::default(),
         passes: 0,
         patience: Patience::Full,
         last_failure: None,
@@ -165,7 +168,9 @@ struct Harvest<'a> {
     /// The catalogue's time when the run began, from its first answer.
     started: Option<Micros>,
     counters: Counters,
+    /// Pages that are committed.
     pages: u64,
+    waiting: Waiting,
     passes: u32,
     /// How many attempts a page is worth now: few while one that failed is being halved.
     patience: Patience,
@@ -349,8 +354,15 @@ impl Harvest<'_> {
         Pass { phase: self.phase, number: plan.pass() }
     }
 
-    /// The loop: ask, commit, until the plan says that the window is read.
+    /// The loop, and then what it left uncommitted, however it ended.
     fn read_window(&mut self, plan: &mut Plan) -> Result<Certainty, Error> {
+        let read = self.read_pages(plan);
+        let committed = self.commit_pages();
+        read.and_then(|certainty| committed.map(|()| certainty))
+    }
+
+    /// Ask, write, until the plan says that the window is read. Nothing is waited for before all that was written is committed.
+    fn read_pages(&mut self, plan: &mut Plan) -> Result<Certainty, Error> {
         loop {
             self.stop.check()?;
             if self.listing.as_ref().is_some_and(Listing::is_of_no_use) {
@@ -359,10 +371,12 @@ impl Harvest<'_> {
             match plan.step() {
                 Step::Ask(query) => self.ask(plan, &query)?,
                 Step::Count(query) => {
+                    self.commit_pages()?;
                     let answer = self.get_records(&query, Patience::Full)?;
                     plan.on_count(answer.results.matched);
                 }
                 Step::Calibrate => {
+                    self.commit_pages()?;
                     self.calibrate(plan)?;
                     if let Some(dialect) = &self.dialect {
                         plan.on_clock(dialect.clock, dialect.clock_sure, dialect.upper_obeyed);
@@ -382,12 +396,18 @@ impl Harvest<'_> {
     }
 
     fn ask(&mut self, plan: &mut Plan, query: &Query) -> Result<(), Error> {
-        match self.get_records(query, self.patience) {
+        let answer = match self.answered(query) {
+            Some(answer) => Ok(answer),
+            None => {
+                self.commit_pages()?;
+                self.get_records(query, self.patience)
+            }
+        };
+        match answer {
             Ok(answer) => {
                 self.patience = Patience::Full;
-                plan.begin_at(self.started.unwrap_or(answer.server_now));
-                self.take_page(plan, &answer)?;
-                Ok(())
+                plan.begin_at(*self.started.get_or_insert(answer.server_now));
+                self.take_page(plan, &answer)
             }
             Err(failure) => {
                 let page = match failure.kind {
@@ -418,7 +438,7 @@ impl Harvest<'_> {
     }
 
     /// A page: what is new in it, where the plan goes from here, and then all of it into the store with the cursor.
-    fn take_page(&mut self, plan: &mut Plan, answer: &Answer) -> Result<PageCounts, Error> {
+    fn take_page(&mut self, plan: &mut Plan, answer: &Answer) -> Result<(), Error> {
         let records: Vec<_> = answer.results.records.iter().collect();
         let named = records.iter().filter_map(|record| Some((record.identifier?, record.modified.unwrap_or_default())));
         let mut meetings = self.store.mark_seen(self.pass(plan), named)?.into_iter();
@@ -456,12 +476,12 @@ impl Harvest<'_> {
             self.catalogue.begin(dialect, &next);
         }
         let rows = records.iter().zip(&elements).zip(&known);
-        self.commit(plan, rows.map(|((record, facts), known)| (record, facts.interval, *known)), Vec::new())
+        self.write(plan, rows.map(|((record, facts), known)| (record, facts.interval, *known)), Vec::new())?;
+        Ok(())
     }
 
-    /// One transaction for records, each with the interval of its stamp and whether this run knows it already, and for problems found
-    /// before.
-    fn commit<'r>(
+    /// Records, each with the interval of its stamp and whether this run knows it already, and problems found before, with the cursor.
+    fn write<'r>(
         &mut self,
         plan: &mut Plan,
         rows: impl Iterator<Item = (&'r Record<'r>, Option<Interval>, bool)>,
@@ -496,10 +516,12 @@ impl Harvest<'_> {
             cursor: Some(cursor),
             problems: &problems,
         };
-        let counts = self.store.commit_page(&page)?;
+        // An error takes back what waits as well.
+        let waiting = std::mem::take(&mut self.waiting);
+        let counts = self.store.write_page(&page)?;
+        self.waiting = waiting;
+        self.waiting.add(counts, &writes);
         self.tell_problems(&problems);
-        self.pages += 1;
-        self.count(counts);
         self.progress.page(plan.came().unwrap_or_else(|| self.counters.came()), plan.matched());
         Ok(counts)
     }

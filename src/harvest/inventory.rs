@@ -215,7 +215,7 @@ impl Harvest<'_> {
     }
 
     /// A page of an inventory that lists: asks for what is missing or differs, and commits that with the place in the list.
-    pub(super) fn take_listed(&mut self, plan: &mut Plan, records: &[Record<'_>], known: &[bool]) -> Result<PageCounts, Error> {
+    pub(super) fn take_listed(&mut self, plan: &mut Plan, records: &[Record<'_>], known: &[bool]) -> Result<(), Error> {
         let named: Vec<(&Record<'_>, &str)> = records.iter().filter_map(|record| Some((record, record.identifier?))).collect();
         let held = self.store.held_stamps(&self.job.source, named.iter().map(|(_, identifier)| *identifier))?;
         let listing = self.listing.get_or_insert_default();
@@ -228,20 +228,20 @@ impl Harvest<'_> {
             }
         }
         if listing.of_no_use {
-            return Ok(PageCounts::default());
+            return Ok(());
         }
         listing.pages += 1;
         let found = self.look_up(&wanted)?;
         if self.lookup.is_of_no_use() && !wanted.is_empty() {
             log::info!("records cannot be asked for by identifier; the inventory reads them in full");
             self.listing.get_or_insert_default().of_no_use = true;
-            return Ok(PageCounts::default());
+            return Ok(());
         }
         if let (true, Some((_, failure))) = (found.gave_up(), found.failed.last()) {
             // If the catalogue is unwell, that shows there too.
             log::warn!("{}; the inventory reads the records in full", failure.message);
             self.listing.get_or_insert_default().of_no_use = true;
-            return Ok(PageCounts::default());
+            return Ok(());
         }
         if let (Step::Ask(next), Some(dialect)) = (plan.step(), &self.dialect) {
             self.catalogue.begin(dialect, &next);
@@ -260,11 +260,11 @@ impl Harvest<'_> {
             let known = record.identifier.and_then(|identifier| known.get(identifier)).copied().unwrap_or(false);
             (record, record.modified.and_then(timestamp::parse), known)
         });
-        let counts = self.commit(plan, rows, flaws)?;
+        let counts = self.write(plan, rows, flaws)?;
         // What is older than the record held is put off, and counts as nothing yet.
         let in_vain = wanted.len() >= VAIN_RECORDS && counts.unchanged >= wanted.len() as u64;
         self.listing.get_or_insert_default().vain |= in_vain;
-        Ok(counts)
+        Ok(())
     }
 
     /// After everything was read or listed: what did not come is gone.

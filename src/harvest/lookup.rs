@@ -94,6 +94,9 @@ impl Harvest<'_> {
     /// # Errors
     /// What no other way of asking would mend: no way to the server, being told to stop.
     pub(super) fn look_up(&mut self, identifiers: &[&str]) -> Result<Found, Error> {
+        if !identifiers.is_empty() {
+            self.commit_pages()?;
+        }
         let mut earlier = Vec::new();
         // Each turn but the last gives up a way, and there are two.
         loop {

@@ -31,6 +31,8 @@ pub struct Courier {
 enum UnderWay {
     Nothing,
     Request,
+    /// Its answer is here and was not taken yet.
+    Arrived(Answer),
     Misuse(&'static str),
 }
 
@@ -61,8 +63,21 @@ impl Courier {
         self.under_way = match self.under_way {
             UnderWay::Nothing if self.requests.try_send(request).is_ok() => UnderWay::Request,
             UnderWay::Nothing => UnderWay::Misuse("the fetching thread is gone"),
-            UnderWay::Request | UnderWay::Misuse(_) => UnderWay::Misuse("a request was sent while another was under way"),
+            UnderWay::Request | UnderWay::Arrived(_) | UnderWay::Misuse(_) => {
+                UnderWay::Misuse("a request was sent while another was under way")
+            }
         };
+    }
+
+    /// The answer to the request under way, if it comes within that time: a look that takes nothing.
+    pub fn arrived(&mut self, within: Duration) -> Option<&Answer> {
+        if matches!(self.under_way, UnderWay::Request) {
+            self.under_way = self.answers.recv_timeout(within).map_or(UnderWay::Request, UnderWay::Arrived);
+        }
+        match &self.under_way {
+            UnderWay::Arrived(answer) => Some(answer),
+            _ => None,
+        }
     }
 
     /// Waits for the answer to the request under way.
@@ -71,10 +86,14 @@ impl Courier {
     /// The outer one when a stop is requested first; the request is then still under way and may be waited for again. The inner one
     /// is the transport's, or [`TransportError::Fault`] when the thread panicked or no request was sent.
     pub fn receive(&mut self, stop: &Stop) -> Result<Answer, Stopped> {
-        match self.under_way {
-            UnderWay::Request => (),
+        match std::mem::replace(&mut self.under_way, UnderWay::Nothing) {
+            UnderWay::Request => self.under_way = UnderWay::Request,
+            UnderWay::Arrived(answer) => return Ok(answer),
             UnderWay::Nothing => return Ok(Err(TransportError::Fault("an answer was waited for without a request".to_owned()))),
-            UnderWay::Misuse(what) => return Ok(Err(TransportError::Fault(what.to_owned()))),
+            UnderWay::Misuse(what) => {
+                self.under_way = UnderWay::Misuse(what);
+                return Ok(Err(TransportError::Fault(what.to_owned())));
+            }
         }
         // Bounded by the transport's limits on time: it always answers, if only with a timeout.
         loop {
@@ -148,6 +167,25 @@ mod tests {
         }
         courier.send(request("fail"));
         assert_eq!(courier.receive(&Stop::new()), Ok(Err(TransportError::Cut("x".to_owned()))));
+    }
+
+    #[test]
+    fn an_answer_that_is_here_can_be_looked_at_before_it_is_taken() {
+        let (mut courier, release) = courier();
+        let long = Duration::from_secs(60);
+        assert_eq!(courier.arrived(long), None);
+        courier.send(request("hang"));
+        assert_eq!(courier.arrived(Duration::ZERO), None);
+        release.send(()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(courier.arrived(long).unwrap().as_ref().unwrap().url, "hang");
+        }
+        let stop = Stop::new();
+        stop.ask();
+        assert_eq!(courier.receive(&stop).unwrap().unwrap().url, "hang");
+        assert_eq!(courier.arrived(long), None);
+        courier.send(request("a"));
+        assert_eq!(courier.receive(&Stop::new()).unwrap().unwrap().url, "a");
     }
 
     #[test]

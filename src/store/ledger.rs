@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// Entries that wait in memory.
 const RECENT_MAX: usize = 16_384;
@@ -84,14 +84,15 @@ impl Ledger {
         if self.filter.is_empty() {
             self.filter = vec![0; usize::try_from(FILTER_BITS / 64).unwrap_or_default()];
         }
-        let transaction = connection.unchecked_transaction()?;
+        // One that pages are being written in serves as well.
+        let transaction = if connection.is_autocommit() { Some(connection.unchecked_transaction()?) } else { None };
         {
-            let mut put = transaction.prepare_cached(PUT)?;
+            let mut put = connection.prepare_cached(PUT)?;
             for (hash, (stamp, pass)) in &entries {
                 put.execute(params![hash, stamp, pass])?;
             }
         }
-        transaction.commit()?;
+        transaction.map_or(Ok(()), Transaction::commit)?;
         self.recent.clear();
         for (word, bit) in entries.iter().flat_map(|(hash, _)| places(*hash)) {
             if let Some(word) = self.filter.get_mut(word) {

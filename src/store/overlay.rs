@@ -66,6 +66,31 @@ pub(super) fn begin(connection: &mut Connection, face: Face) -> rusqlite::Result
     Transaction::new(connection, behaviour)
 }
 
+/// The same, for a transaction that stays open until [`close`] or [`give_up`]; nothing where one is open.
+pub(super) fn open(connection: &Connection, face: Face) -> rusqlite::Result<()> {
+    match face {
+        _ if !connection.is_autocommit() => Ok(()),
+        Face::Direct => connection.execute_batch("BEGIN IMMEDIATE"),
+        Face::Overlay => connection.execute_batch("BEGIN DEFERRED"),
+    }
+}
+
+/// Commits what [`open`] began; nothing where nothing is open. An error leaves nothing open and nothing of it in the store.
+pub(super) fn close(connection: &Connection) -> rusqlite::Result<()> {
+    if connection.is_autocommit() {
+        return Ok(());
+    }
+    connection.execute_batch("COMMIT").inspect_err(|_| give_up(connection))
+}
+
+/// Takes back what [`open`] began. Some errors have done so already.
+pub(super) fn give_up(connection: &Connection) {
+    if !connection.is_autocommit() {
+        // What cannot be taken back now is when the connection closes.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+}
+
 /// Copies a record to its twin, if it has one to make, before it is read for writing.
 pub(super) fn lift(connection: &Connection, face: Face, source: &str, identifier: &str) -> rusqlite::Result<()> {
     if face == Face::Overlay {

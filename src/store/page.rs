@@ -1,4 +1,8 @@
-//! Writing a page: one transaction for its records, its problems and the cursor to resume from.
+//! Writing a page: its records, its problems and the cursor to resume from, all in one transaction.
+//!
+//! Pages that come one soon after the other may share one: the index by identifiers is random, and each commit writes most of it
+//! anew. What is not committed is lost to a kill together with its cursor, so that nothing is missed. When to commit is the caller's
+//! to say.
 //!
 //! What differs from a held record is judged by `twins.rs`. What is put off lies in the table `deferred`, which belongs to the
 //! page's transaction and so outlives a kill; the held content coming along later in the run settles it, and else the end of the
@@ -88,6 +92,14 @@ pub struct PageCounts {
 }
 
 impl PageCounts {
+    /// Adds a later page's counts where none of them is in a run's yet.
+    pub fn join(&mut self, page: PageCounts) {
+        self.new = self.new.saturating_add(page.new);
+        self.updated = self.updated.saturating_add(page.updated);
+        self.unchanged = self.unchanged.saturating_add(page.unchanged);
+        self.recounted = self.recounted.saturating_add(page.recounted);
+    }
+
     /// Adds a later page's counts to a run's. `recounted` is settled with `unchanged` and stays 0 in the sum.
     pub fn add(&mut self, page: PageCounts) {
         self.new = self.new.saturating_add(page.new);
@@ -123,18 +135,39 @@ const SEQUENCE: &str = "SELECT last FROM sequence";
 const ADVANCE: &str = "UPDATE sequence SET last = ?1";
 
 impl Store {
-    /// Commits a page: all of it, or on an error nothing of it.
+    /// Writes a page and commits it: all of it, or on an error nothing of it, see [`Store::write_page`].
+    pub fn commit_page(&mut self, page: &PageWrite<'_>) -> Result<PageCounts, StoreError> {
+        let counts = self.write_page(page)?;
+        self.commit_pages()?;
+        Ok(counts)
+    }
+
+    /// Writes a page, which is in the store once [`Store::commit_pages`] has succeeded; no other transaction may begin before. On an
+    /// error all pages that were not committed are taken back.
     ///
     /// New records come in, changed ones are replaced, equal ones are not touched: `harvested_at` and `changed_seq` stay. Of one
     /// identifier delivered twice, the newer stamp wins; a readable one wins over none. What is older than the record held is
     /// put off until [`Store::settle_deferred`]. Fails with [`StoreError::Other`] when no run of the source has begun.
-    pub fn commit_page(&mut self, page: &PageWrite<'_>) -> Result<PageCounts, StoreError> {
+    pub fn write_page(&mut self, page: &PageWrite<'_>) -> Result<PageCounts, StoreError> {
         let mut marks = self.marks_of(page.source)?;
-        let counts = commit_page(&mut self.connection, self.face, &mut marks, page, &self.diary);
-        let counts = counts.map_err(|error| self.failed(&error))?;
+        let written = write_page(&self.connection, self.face, &mut marks, page, &self.diary);
+        let counts = written.map_err(|error| {
+            self.take_back_pages();
+            self.failed(&error)
+        })?;
         self.diary.turn_page();
         self.run = Some(marks);
         Ok(counts)
+    }
+
+    /// Commits the pages that were written since the last time: all of them, or on an error none.
+    pub fn commit_pages(&mut self) -> Result<(), StoreError> {
+        overlay::close(&self.connection).map_err(|error| self.failed(&error))
+    }
+
+    /// Takes back the pages that are not committed, as the end of the process does.
+    pub fn take_back_pages(&mut self) {
+        overlay::give_up(&self.connection);
     }
 
     pub(super) fn marks_of(&self, source: &str) -> Result<RunMarks, StoreError> {
@@ -172,24 +205,22 @@ pub(super) struct Writing<'t> {
     tombstones: bool,
 }
 
-fn commit_page(
-    connection: &mut Connection,
+fn write_page(
+    connection: &Connection,
     face: Face,
     marks: &mut RunMarks,
     page: &PageWrite<'_>,
     diary: &Diary,
 ) -> rusqlite::Result<PageCounts> {
-    let transaction = overlay::begin(connection, face)?;
-    let mut writing = Writing::begin(&transaction, face, marks, page.harvested_at)?;
+    overlay::open(connection, face)?;
+    let mut writing = Writing::begin(connection, face, marks, page.harvested_at)?;
     for incoming in one_each(page.records) {
         writing.record(&incoming)?;
     }
     writing.problems(page.problems)?;
     writing.position(page)?;
-    diary.keep(&transaction, page.source)?;
-    let counts = writing.end()?;
-    transaction.commit()?;
-    Ok(counts)
+    diary.keep(connection, page.source)?;
+    writing.end()
 }
 
 impl<'t> Writing<'t> {
@@ -650,6 +681,71 @@ mod tests {
         let cursor = after.source_state(SOURCE).unwrap().unwrap().cursor.unwrap();
         assert_eq!((cursor.plan.as_str(), cursor.newest.as_deref()), ("2", Some(NOW)));
         assert_eq!(count(&wreck.sql(), "SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'"), 0);
+    }
+
+    /// Writes a page and leaves it uncommitted.
+    fn write(store: &mut Store, identifier: &str, plan: &str) -> Result<PageCounts, StoreError> {
+        let record = RecordWrite {
+            identifier,
+            title: None,
+            modified: None,
+            modified_at: None,
+            modified_until: None,
+            xml: identifier,
+            known_in_run: false,
+        };
+        store.mark_seen(crate::store::Pass { phase: crate::store::Phase::Window, number: 1 }, [(identifier, "")].into_iter())?;
+        let cursor = CursorWrite::Window { plan, newest: None, skipped: 0 };
+        store.write_page(&PageWrite { source: SOURCE, records: &[record], harvested_at: NOW, cursor: Some(cursor), problems: &[] })
+    }
+
+    #[test]
+    fn pages_that_share_a_commit_are_all_there_after_it_and_none_before() {
+        let place = Place::new();
+        let (mut store, _) = place.begun();
+        try_page(&mut store, &[("a", None, "a")], NOW, Some("1")).unwrap();
+        for (identifier, plan) in [("b", "2"), ("c", "3")] {
+            assert_eq!(write(&mut store, identifier, plan).unwrap().new, 1);
+        }
+        let plan = |store: &Store| store.source_state(SOURCE).unwrap().unwrap().cursor.unwrap().plan;
+        let before = place.wreck().open();
+        assert_eq!((before.count_records(SOURCE).unwrap(), plan(&before).as_str()), (1, "1"));
+        store.commit_pages().unwrap();
+        let after = place.wreck().open();
+        assert_eq!((after.count_records(SOURCE).unwrap(), plan(&after).as_str()), (3, "3"));
+        store.commit_pages().unwrap();
+        assert_eq!(page(&mut store, &[("d", None, "d")], NOW).new, 1);
+    }
+
+    #[test]
+    fn an_error_takes_back_all_pages_that_wait_and_the_next_page_goes_in() {
+        let place = Place::new();
+        let (mut store, _) = place.begun();
+        try_page(&mut store, &[("a", None, "a")], NOW, Some("1")).unwrap();
+        let before = place.lines();
+        let trigger = "CREATE TEMP TRIGGER boom BEFORE INSERT ON main.records WHEN NEW.identifier = 'c' \
+            BEGIN SELECT RAISE(ABORT, 'boom'); END";
+        store.connection.execute_batch(trigger).unwrap();
+        write(&mut store, "b", "2").unwrap();
+        assert!(matches!(write(&mut store, "c", "3"), Err(StoreError::Other { why, .. }) if why.contains("boom")));
+        assert!(store.connection.is_autocommit());
+        assert_eq!(place.lines(), before);
+        write(&mut store, "d", "4").unwrap();
+        store.commit_pages().unwrap();
+        assert_eq!(contents(&place.sql()), owned(&[("a", "a"), ("d", "d")]));
+    }
+
+    #[test]
+    fn identifiers_met_while_a_page_waits_go_to_their_table_as_well() {
+        let place = Place::new();
+        let (mut store, _) = place.begun();
+        write(&mut store, "a", "1").unwrap();
+        let pass = crate::store::Pass { phase: crate::store::Phase::Window, number: 1 };
+        let many: Vec<String> = (0..20_000).map(|n| n.to_string()).collect();
+        store.mark_seen(pass, many.iter().map(|identifier| (identifier.as_str(), ""))).unwrap();
+        store.commit_pages().unwrap();
+        let again = store.mark_seen(pass, ["a", "7", "new"].into_iter().map(|identifier| (identifier, ""))).unwrap();
+        assert_eq!(again.iter().map(|meeting| meeting.known_in_run).collect::<Vec<_>>(), [true, true, false]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! page's transaction), so that a run that resumes it can still tell in the end what it did not meet. With 64 bits two of a million
 //! identifiers share a hash once in some 37 million runs; the second of them would then be taken for known. Stores no record.
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, params};
 
 use super::ledger::Ledger;
 use super::{Store, StoreError};
@@ -192,9 +192,9 @@ impl Diary {
     }
 
     /// Puts what was met since the last time into the page's transaction.
-    pub(super) fn keep(&self, transaction: &Transaction<'_>, source: &str) -> rusqlite::Result<()> {
+    pub(super) fn keep(&self, connection: &Connection, source: &str) -> rusqlite::Result<()> {
         if let (Some(phase), false) = (self.phase, self.entries.is_empty()) {
-            transaction.prepare_cached(KEEP)?.execute(params![source, phase.column(), self.entries])?;
+            connection.prepare_cached(KEEP)?.execute(params![source, phase.column(), self.entries])?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use csw_harvester::catalogue::{Answer, Catalogue, Failure, FailureKind, Patience, Traffic};
 use csw_harvester::cli::{Reading, Strictness};
@@ -68,7 +69,7 @@ impl TimeSource for ModelTime {
         time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000).expect("a time")
     }
 
-    fn pause(&mut self, _: std::time::Duration, _: &Stop) -> Result<(), Stopped> {
+    fn pause(&mut self, _: Duration, _: &Stop) -> Result<(), Stopped> {
         Ok(())
     }
 }
@@ -83,6 +84,10 @@ pub(crate) struct Moving {
     /// One request in so many is followed by edits; 0 for a rest.
     pub(crate) churn: u64,
     pub(crate) kill_at: Option<u64>,
+    /// Of so many answers all but one are here before they are waited for; 0 and 1 for none.
+    pub(crate) haste: u64,
+    /// What was to be here and is a failure: it is told when it is waited for.
+    pub(crate) early: Option<Failure>,
     pub(crate) requests: u64,
     /// Requests for records, not for their number.
     pub(crate) pages: u64,
@@ -140,6 +145,8 @@ impl Moving {
             dice: Dice::new(1),
             churn: 0,
             kill_at: None,
+            haste: 0,
+            early: None,
             requests: 0,
             pages: 0,
             edits: 0,
@@ -278,7 +285,17 @@ impl Catalogue for Moving {
         Ok(None)
     }
 
+    fn answered(&mut self, dialect: &Dialect, query: &Query, _: Duration) -> Option<Answer> {
+        if self.haste == 0 || self.requests.is_multiple_of(self.haste) {
+            return None;
+        }
+        self.get_records(dialect, query, Patience::Full).map_err(|failure| self.early = Some(failure)).ok()
+    }
+
     fn get_records(&mut self, dialect: &Dialect, query: &Query, _: Patience) -> Result<Answer, Failure> {
+        if let Some(failure) = self.early.take() {
+            return Err(failure);
+        }
         self.requests += 1;
         if self.kill_at == Some(self.requests) {
             resume_unwind(Box::new(Killed));
@@ -426,7 +443,10 @@ pub(crate) fn run(store: &mut Store, catalogue: &mut dyn Catalogue, job: &Job, n
     let mut time = ModelTime(now);
     match catch_unwind(AssertUnwindSafe(|| harvest(store, catalogue, job, &mut time, &Stop::new(), &mut Untold))) {
         Ok(ending) => Some(ending),
-        Err(panic) if panic.is::<Killed>() => None,
+        Err(panic) if panic.is::<Killed>() => {
+            store.take_back_pages();
+            None
+        }
         Err(panic) => resume_unwind(panic),
     }
 }

@@ -162,7 +162,8 @@ impl History {
         let backdating = dice.one_in(2);
         let by_id = dice.pick(&[ById::Given, ById::Given, ById::First, ById::MissingIsReport, ById::Refused, ById::Nothing]);
         let summary = dice.pick(&[Summary::Stamped, Summary::Stamped, Summary::Stamped, Summary::Stampless, Summary::Refused]);
-        let moving = Moving { dice, names, deletions, backdating, by_id, summary, ..Moving::still(catalogue) };
+        let haste = dice.pick(&[0, 0, 2, 3, 10]);
+        let moving = Moving { dice, names, deletions, backdating, by_id, summary, haste, ..Moving::still(catalogue) };
         let job = moving::job(page_size);
         let tally = Tally { backdating: u64::from(backdating), ..Tally::default() };
         History { seed, moving, store: Store::in_memory().expect("a store"), job, tally, resumed: false, chain: 1 }
