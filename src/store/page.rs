@@ -741,7 +741,7 @@ mod tests {
         let (mut store, _) = place.begun();
         write(&mut store, "a", "1").unwrap();
         let pass = crate::store::Pass { phase: crate::store::Phase::Window, number: 1 };
-        let many: Vec<String> = (0..20_000).map(|n| n.to_string()).collect();
+        let many: Vec<String> = (0..30_000).map(|n| n.to_string()).collect();
         store.mark_seen(pass, many.iter().map(|identifier| (identifier.as_str(), ""))).unwrap();
         store.commit_pages().unwrap();
         let again = store.mark_seen(pass, ["a", "7", "new"].into_iter().map(|identifier| (identifier, ""))).unwrap();
