@@ -30,6 +30,14 @@ enum Step {
 use Step::{Any, Holder, Local, Named};
 
 impl Step {
+    /// A bit for each length modulo 64 that a name which fits may have.
+    const fn lengths(self) -> u64 {
+        match self {
+            Named(_, name) | Local(name) => 1 << (name.len() % 64),
+            Any | Holder => u64::MAX,
+        }
+    }
+
     fn fits(self, ns: Ns, local: &str) -> bool {
         match self {
             Named(wanted, name) => ns == wanted && local == name,
@@ -157,6 +165,8 @@ pub struct Finder {
     matched: Vec<usize>,
     /// The depth of an element at which some row may go on; the children of a record have depth 1.
     live: usize,
+    /// See [`Step::lengths`]: of all steps that may be the next. Most names are passed over by their length.
+    lengths: u64,
     depth: usize,
     /// The row whose end is open, the depth of that element, where its text begins.
     open: Option<(Field, usize, usize)>,
@@ -183,13 +193,24 @@ impl Finder {
         self.stamps.clear();
         self.revisions.clear();
         (self.date, self.revision) = (None, false);
+        self.await_steps();
+    }
+
+    /// After a change of what is matched.
+    fn await_steps(&mut self) {
+        // What is within the last step of a row may be looked at too.
+        let all = if self.open.is_some() { u64::MAX } else { 0 };
+        self.lengths = self.rows.iter().zip(&self.matched).fold(all, |lengths, ((_, steps), matched)| {
+            let next = steps.get(*matched).filter(|_| *matched + 1 == self.live);
+            lengths | next.map_or(0, |step| step.lengths())
+        });
     }
 
     /// An element within the record opens; the record's children have depth 1.
     #[inline]
     pub fn enter(&mut self, depth: usize, ns: Ns, local: &str, attributes: &[Attribute<'_>]) {
         self.depth = depth;
-        if depth == self.live {
+        if depth == self.live && self.lengths >> (local.len() % 64) & 1 == 1 {
             self.follow(ns, local, attributes);
         }
     }
@@ -206,19 +227,31 @@ impl Finder {
                 self.open = Some((*field, depth, self.texts.len()));
             }
         }
+        if self.live > depth {
+            self.await_steps();
+        }
         if let Some((Field::Role, _, _)) = self.open {
             let code = attributes.iter().find(|attribute| attribute.local == "codeListValue");
             self.revision |= code.is_some_and(|code| is_revision(code.value));
         }
     }
 
+    /// Whether an element is open whose text is looked for; where none is, texts are passed over.
+    #[inline]
+    #[must_use]
+    pub fn listens(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// Text, references resolved, directly within the element that was opened last and is not closed.
     #[inline]
     pub fn text(&mut self, text: &str) {
-        let Some((_, depth, _)) = self.open else { return };
-        if depth != self.depth {
-            return;
+        if self.open.is_some_and(|(_, depth, _)| depth == self.depth) {
+            self.push(text);
         }
+    }
+
+    fn push(&mut self, text: &str) {
         // XML 1.0, 2.11: line ends are one line feed.
         if text.contains('\r') {
             self.texts.push_str(&text.replace("\r\n", "\n").replace('\r', "\n"));
@@ -251,6 +284,7 @@ impl Finder {
             *matched = (*matched).min(depth.saturating_sub(1));
         }
         self.live = depth.max(1);
+        self.await_steps();
         if depth == 1 {
             self.settle_date();
         }
@@ -358,6 +392,23 @@ mod tests {
     fn stamp(record: &str) -> String {
         let [_, _, stamp] = found(record);
         stamp
+    }
+
+    #[test]
+    fn names_as_long_as_those_that_are_looked_for_are_not_taken_for_them() {
+        let long = "x".repeat(64 + "title".len());
+        let record = format!(
+            "<csw:Record><dc:titel>no</dc:titel><dc:{long}>no</dc:{long}><dct:modifies>no</dct:modifies><dc:rights/>\
+             <dc:title>t</dc:title><dct:identifier>no</dct:identifier><dc:identifies>no</dc:identifies></csw:Record>"
+        );
+        assert_eq!(found(&record), ["-", "t", "-"]);
+    }
+
+    #[test]
+    fn blanks_between_the_parts_of_a_text_belong_to_it() {
+        let record = "<csw:Record>\n <dc:title>\n a<!-- x --> <?p?>\t<![CDATA[b]]>\n&amp; &lt; <x> no <y/> </x> c </dc:title>\n\
+                      </csw:Record>";
+        assert_eq!(found(record), ["-", "a \tb\n& <  c", "-"]);
     }
 
     #[test]
@@ -486,6 +537,8 @@ mod tests {
             date("2031-01-01", &creation),
         ];
         assert_eq!(found(&mdb(&dates)), ["a", "t", "2021-01-01"]);
+        let within = "<cit:CI_DateTypeCode><x codeListValue='revision'/></cit:CI_DateTypeCode>";
+        assert_eq!(found(&mdb(&[date("2030-01-01", within), date("2031-01-01", &creation)])), ["a", "t", "2030-01-01"]);
         assert_eq!(
             found(&mdb(&[date("2020-01-01", &creation), date("2021-01-01", &code("publication"))])),
             ["a", "t", "2021-01-01"]

@@ -5,9 +5,11 @@
 //! of it; what breaks the nesting of elements ends the document. Document types are refused and entities never expanded. Nothing here
 //! knows what an element means.
 
+mod blocks;
 mod cursor;
 mod decode;
 mod name;
+mod repeats;
 mod text;
 
 use std::borrow::Cow;
@@ -17,7 +19,9 @@ pub use decode::decode;
 pub use name::check_instruction;
 pub use text::{holds_forbidden, is_allowed, is_blank, resolve, unescape};
 
-use name::{KEY_BYTES, Name, key_of, prefixes, read_name, split_name};
+use blocks::{marks, positions};
+use name::{KEY_BYTES, Name, Names, bit_of, key_of, prefixes, split_name};
+use repeats::{PREFIXES_MAX, Repeats};
 use text::check_value;
 
 /// Why an element is not well formed by itself though its nesting is sound.
@@ -103,6 +107,10 @@ const NAMESPACES: [(&str, Ns); 15] = [
     ("http://www.w3.org/2003/05/soap-envelope", Ns::Soap),
 ];
 
+/// What a value holds that is to be looked at again.
+const MARKUP: u8 = 1;
+const COLON: u8 = 2;
+
 const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
 const XMLNS_NAMESPACE: &str = "http://www.w3.org/2000/xmlns/";
 
@@ -134,7 +142,7 @@ pub struct Binding<'a> {
 }
 
 /// An attribute that is no namespace declaration.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Attribute<'a> {
     /// Empty when there is none.
     pub prefix: &'a str,
@@ -162,17 +170,27 @@ pub struct Opened<'a> {
 pub struct Scope<'a> {
     bindings: Vec<Binding<'a>>,
     attributes: Vec<Attribute<'a>>,
+    names: Names<'a>,
+    repeats: Repeats<'a>,
+    /// What the values of the tag that was opened last may use.
+    met: Vec<&'a str>,
+    /// A bit for each prefix that was ever declared, to know at once most of those that never were.
+    declared: u64,
 }
 
 impl<'a> Scope<'a> {
     /// Takes in a start tag (what stands between `<` and `>` or `/>`) at a depth.
     pub fn open(&mut self, tag: &'a str, depth: usize) -> Opened<'a> {
+        self.open_named(tag, tag.bytes().position(is_blank).unwrap_or(tag.len()), depth)
+    }
+
+    /// The same where it is known how many bytes there are up to the first blank, see [`Cursor::name_bytes`].
+    #[inline(always)]
+    pub fn open_named(&mut self, tag: &'a str, name_bytes: usize, depth: usize) -> Opened<'a> {
         self.attributes.clear();
-        let (split, name_bytes) = read_name(tag);
         let (name, rest) = tag.split_at_checked(name_bytes).unwrap_or((tag, ""));
-        let mut flaw =
-            if rest.is_empty() { None } else { self.read_attributes(rest, depth).and_then(|()| self.check_attributes()).err() };
-        let Ok(split) = split else {
+        let mut flaw = if rest.is_empty() { None } else { self.take_attributes(rest, depth).err() };
+        let Ok(split) = self.names.split(name) else {
             return Opened { name, ns: Ns::Other, local: "", flaw: Some(FLAW_NAME) };
         };
         let ns = match self.use_of(split.key, split.prefix) {
@@ -222,14 +240,35 @@ impl<'a> Scope<'a> {
     /// Takes a text in which names may stand (xsi:type, QNames and paths as text) for a use of their prefixes.
     #[inline]
     pub fn use_in(&mut self, text: &str) {
-        if text.as_bytes().contains(&b':') {
-            let mut last = "";
-            for prefix in prefixes(text) {
-                if prefix != last {
-                    self.use_of(key_of(prefix), prefix);
-                }
-                last = prefix;
+        if marks(text.as_bytes(), |byte| u8::from(byte == b':')) != 0 {
+            self.use_prefixes(text);
+        }
+    }
+
+    fn use_prefixes(&mut self, text: &str) {
+        let mut last = "";
+        for prefix in prefixes(text) {
+            if prefix != last {
+                self.use_prefix(prefix);
             }
+            last = prefix;
+        }
+    }
+
+    fn use_value(&mut self, value: &'a str) {
+        for prefix in prefixes(value) {
+            self.use_prefix(prefix);
+            // One too many is enough to know that they are.
+            if self.met.last() != Some(&prefix) && self.met.len() <= PREFIXES_MAX {
+                self.met.push(prefix);
+            }
+        }
+    }
+
+    fn use_prefix(&mut self, prefix: &str) {
+        let key = key_of(prefix);
+        if self.declared & bit_of(key) != 0 {
+            self.use_of(key, prefix);
         }
     }
 
@@ -260,6 +299,23 @@ impl<'a> Scope<'a> {
         Some(binding)
     }
 
+    /// What follows the name of a tag, read anew only where it was not read before.
+    fn take_attributes(&mut self, rest: &'a str, depth: usize) -> Result<(), Flaw> {
+        if let Some(kept) = self.repeats.find(rest).copied() {
+            self.attributes.extend_from_slice(kept.attributes());
+            kept.prefixes().iter().for_each(|prefix| self.use_prefix(prefix));
+            return Ok(());
+        }
+        self.met.clear();
+        let declared = self.bindings.len();
+        self.read_attributes(rest, depth)?;
+        self.check_attributes()?;
+        if self.bindings.len() == declared && self.attributes.iter().all(|attribute| attribute.prefix.is_empty()) {
+            self.repeats.keep(rest, &self.attributes, &self.met);
+        }
+        Ok(())
+    }
+
     fn read_attributes(&mut self, mut rest: &'a str, depth: usize) -> Result<(), Flaw> {
         // Each round takes at least one blank and one `=` off the rest.
         loop {
@@ -270,25 +326,27 @@ impl<'a> Scope<'a> {
             if start.len() == rest.len() {
                 return Err(FLAW_ATTRIBUTE);
             }
-            let (name, after) = start.split_once('=').ok_or(FLAW_ATTRIBUTE)?;
-            let mut after = after.trim_ascii_start().chars();
-            let quote = after.next().filter(|c| matches!(c, '"' | '\'')).ok_or(FLAW_ATTRIBUTE)?;
-            let after = after.as_str();
-            let (mut markup, mut colon) = (false, false);
-            let length = after.bytes().position(|byte| {
-                markup |= matches!(byte, b'<' | b'&');
-                colon |= byte == b':';
-                char::from(byte) == quote
+            let equals = start.as_bytes().iter().position(|byte| *byte == b'=').ok_or(FLAW_ATTRIBUTE)?;
+            let (name, after) = start.split_at_checked(equals).ok_or(FLAW_ATTRIBUTE)?;
+            let after = after.get(1..).unwrap_or_default().trim_ascii_start();
+            let quote = after.bytes().next().filter(|byte| matches!(byte, b'"' | b'\'')).ok_or(FLAW_ATTRIBUTE)?;
+            let after = after.get(1..).unwrap_or_default();
+            let (value, after) = positions(after.as_bytes(), quote)
+                .next()
+                .and_then(|length| after.split_at_checked(length))
+                .ok_or(FLAW_ATTRIBUTE)?;
+            let held = marks(value.as_bytes(), |byte| {
+                let markup = byte == b'<' || byte == b'&';
+                (u8::from(markup) * MARKUP) | (u8::from(byte == b':') * COLON)
             });
-            let (value, after) = length.and_then(|length| after.split_at_checked(length)).ok_or(FLAW_ATTRIBUTE)?;
-            if markup {
+            if held & MARKUP != 0 {
                 check_value(value)?;
             }
             let name = name.trim_ascii_end();
-            if colon && !name.starts_with("xmlns") {
-                self.use_in(value);
+            if held & COLON != 0 && !name.starts_with("xmlns") {
+                self.use_value(value);
             }
-            self.take_in(name, value, quote, depth)?;
+            self.take_in(name, value, char::from(quote), depth)?;
             rest = after.get(1..).unwrap_or_default();
         }
     }
@@ -297,7 +355,7 @@ impl<'a> Scope<'a> {
         if name == "xmlns" {
             return self.declare("", value, quote, depth);
         }
-        let Name { prefix, local, key } = split_name(name)?;
+        let Name { prefix, local, key } = self.names.split(name)?;
         if prefix == "xmlns" {
             return self.declare(local, value, quote, depth);
         }
@@ -326,6 +384,7 @@ impl<'a> Scope<'a> {
         if self.bindings.len() >= BINDINGS_MAX {
             return Err(FLAW_ATTRIBUTES);
         }
+        self.declared |= bit_of(key);
         self.bindings.push(Binding { prefix, value, quote, depth, used: false, key, ns: Ns::of(&uri) });
         Ok(())
     }
@@ -362,6 +421,8 @@ impl Binding<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -405,6 +466,72 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_again_uses_what_is_in_scope_then() {
+        let list = "x type='p:T' path=\"q:a/p:b\"";
+        let used = |scope: &Scope<'_>| scope.bindings().iter().map(|binding| binding.used).collect::<Vec<_>>();
+        let mut scope = Scope::default();
+        assert_eq!(scope.open(list, 1).flaw, None);
+        scope.open("y xmlns:p='u:p' xmlns:r='u:r'", 2);
+        assert_eq!((scope.open(list, 3).flaw, used(&scope)), (None, vec![true, false]));
+        scope.open("y xmlns:q='u:q' xmlns:p='u:s'", 3);
+        scope.forget_uses();
+        assert_eq!((scope.open(list, 4).flaw, used(&scope)), (None, vec![false, false, true, true]));
+        assert_eq!(scope.attribute("path").as_deref(), Some("q:a/p:b"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_tag_means_the_same_whatever_was_read_before(tags in prop::collection::vec((0..TAGS.len(), 1..4_usize), 0..60)) {
+            const OUTER: &str = "o xmlns='u:d' xmlns:p='u:p' xmlns:q='u:q' xmlns:e='u:e'";
+            let mut old = Scope::default();
+            old.open(OUTER, 1);
+            for (tag, times) in tags {
+                for _ in 0..times {
+                    let mut new = Scope::default();
+                    new.open(OUTER, 1);
+                    old.forget_uses();
+                    new.forget_uses();
+                    let (one, other) = (old.open(TAGS[tag], 2), new.open(TAGS[tag], 2));
+                    prop_assert_eq!(format!("{one:?}"), format!("{other:?}"));
+                    prop_assert_eq!(format!("{:?}", old.attributes()), format!("{:?}", new.attributes()));
+                    prop_assert_eq!(format!("{:?}", old.bindings()), format!("{:?}", new.bindings()), "{}", TAGS[tag]);
+                    old.close(2);
+                }
+            }
+        }
+    }
+
+    /// Some differ in no more than their beginnings.
+    const TAGS: [&str; 26] = [
+        "a",
+        "p:a",
+        "z:a",
+        "x list='http://a/b#c' value='eng'",
+        "x list='http://a/b#d' value='eng'",
+        "y list='http://a/b#c' value='eng'",
+        "x list='http://a/b#c'  value='eng'",
+        "x list='p:b' value='q:eng' third=''",
+        "x list='p:bbbbbbbbbbbb'",
+        "x list='q:bbbbbbbbbbbb'",
+        "x list=':bbbbbbbbbbbbb'",
+        "x list='p:q:e:p:q:e'",
+        "x list='p:q:e:p:q:e:p:q:e'",
+        "x list='1:2:3:4:5:6:7:p:q:'",
+        "x q:list='bbbbbbbbbbbbb'",
+        "x z:list='bbbbbbbbbbbbb'",
+        "x list='p:b' xmlns:p='u:other'",
+        "x xmlns:p='u:other' list='p:b'",
+        "x list='p:b' list='p:bbbbbbb'",
+        "x list='bbbbbbbbbbbb&b'",
+        "x list='bbbbbbbbb&lt;b'",
+        "x list='bbbbbbbbbbb' 1='2'",
+        "x list='bbbbbbbbbbbbb'  ",
+        "x list='b'",
+        "x one='p:1' list='bbbbbbbbbbbbb'",
+        "x two='q:2' list='bbbbbbbbbbbbb'",
+    ];
+
+    #[test]
     fn references_are_resolved_or_told() {
         for (reference, character) in
             [("amp", '&'), ("lt", '<'), ("gt", '>'), ("apos", '\''), ("quot", '"'), ("#65", 'A'), ("#x10348", '\u{10348}')]
@@ -427,6 +554,48 @@ mod tests {
         }
         for text in ["", "\t\r\n ~", "\u{7f}\u{85}", "\u{feff}\u{fffd}\u{fb01}", "\u{10ffff}"] {
             assert!(!holds_forbidden(text) && text.chars().all(is_allowed), "{text:?}");
+        }
+        for lead in (0..80).chain(1_000..1_050) {
+            let text =
+                |inner: &str| format!("{}{inner}{}", "a\n".repeat(lead / 2) + &"b".repeat(lead % 2), "\t\r\u{fffd}".repeat(400));
+            assert!(!holds_forbidden(&text("\u{e9}")), "{lead}");
+            for inner in ["\u{1}", "\u{1f}", "\u{fffe}", "\u{ffff}"] {
+                assert!(holds_forbidden(&text(inner)), "{inner:?} after {lead}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_value_holds_is_seen_wherever_it_stands() {
+        for (before, after) in (0..70).flat_map(|before| [(before, 0), (before, 1), (before, 40)]) {
+            for quote in ['"', '\''] {
+                let tag = |held: &str| format!("x a={quote}{}{held}{}{quote} b='c'", ".".repeat(before), " ".repeat(after));
+                let opened = |held: &str| {
+                    let tag = tag(held);
+                    let mut scope = Scope::default();
+                    scope.open("x xmlns:p='u'", 1);
+                    let flaw = scope.open(&tag, 2).flaw;
+                    (flaw, scope.bindings()[0].used, scope.attributes().len())
+                };
+                assert_eq!(opened("="), (None, false, 2));
+                assert_eq!(opened(">"), (None, false, 2));
+                assert_eq!(opened("&lt;"), (None, false, 2));
+                assert_eq!(opened("<"), (Some(FLAW_ATTRIBUTE), false, 0));
+                assert_eq!(opened("&"), (Some(FLAW_AMPERSAND), false, 0));
+                assert_eq!(opened("/p:"), (None, true, 2));
+                assert_eq!(opened("/q:"), (None, false, 2));
+            }
+        }
+    }
+
+    #[test]
+    fn a_tag_is_the_same_however_the_end_of_its_name_is_found() {
+        for tag in ["a", "a ", "p:a\tb='c'", "\u{e9}\n", "", " a", "a\u{c}b"] {
+            let bytes = tag.find([' ', '\t', '\r', '\n']).unwrap_or(tag.len());
+            let (mut one, mut other) = (Scope::default(), Scope::default());
+            let (one, other) = (one.open(tag, 1), other.open_named(tag, bytes, 1));
+            assert_eq!((one.name, one.local, one.ns, one.flaw), (other.name, other.local, other.ns, other.flaw));
+            assert_eq!(one.name.len(), bytes);
         }
     }
 }

@@ -221,7 +221,7 @@ impl<'a> Page<'a> {
 
     fn begin_record(&mut self, tag: &'a str) -> Opened<'a> {
         self.scope.forget_uses();
-        let opened = self.scope.open(tag, self.record_depth);
+        let opened = self.scope.open_named(tag, self.cursor.name_bytes(), self.record_depth);
         self.finder.begin(opened.ns, opened.local);
         let report = opened.ns == Ns::Ows && opened.local == "ExceptionReport";
         Opened { flaw: opened.flaw.or(report.then_some(FLAW_REPORT)), ..opened }
@@ -243,12 +243,22 @@ impl<'a> Page<'a> {
     fn read_record_within(&mut self, start: usize, record: &Opened<'a>) -> Result<(), AnswerError> {
         let mut flaw = record.flaw;
         loop {
-            let found = match self.cursor.step()? {
+            // Blanks between elements mean nothing but within a text that is looked for.
+            let step = self.cursor.step_past(!self.finder.listens())?;
+            let found = match step {
                 Step::Text(text) => {
                     self.take_text(text);
                     self.flaw_of_text(text)
                 }
-                Step::Start(tag) => self.enter(tag, self.cursor.depth()),
+                Step::Start(tag) | Step::Empty(tag) => {
+                    let whole = matches!(step, Step::Empty(_));
+                    let depth = self.cursor.depth() + usize::from(whole);
+                    let found = self.enter(tag, depth);
+                    if whole {
+                        self.leave(depth);
+                    }
+                    found
+                }
                 Step::End => {
                     let depth = self.cursor.depth() + 1;
                     if depth == self.record_depth {
@@ -256,12 +266,6 @@ impl<'a> Page<'a> {
                     }
                     self.leave(depth);
                     None
-                }
-                Step::Empty(tag) => {
-                    let depth = self.cursor.depth() + 1;
-                    let found = self.enter(tag, depth);
-                    self.leave(depth);
-                    found
                 }
                 Step::Reference(name) => self.take_reference(name),
                 Step::CData(text) => {
@@ -277,12 +281,14 @@ impl<'a> Page<'a> {
         self.end_record(start, record, flaw)
     }
 
+    #[inline]
     fn enter(&mut self, tag: &'a str, depth: usize) -> Option<Flaw> {
-        let opened = self.scope.open(tag, depth);
+        let opened = self.scope.open_named(tag, self.cursor.name_bytes(), depth);
         self.finder.enter(depth - self.record_depth, opened.ns, opened.local, self.scope.attributes());
         opened.flaw
     }
 
+    #[inline]
     fn leave(&mut self, depth: usize) {
         self.finder.leave(depth - self.record_depth);
         self.scope.close(depth);
@@ -561,6 +567,8 @@ mod tests {
             ("<x>A & B; C</x>", "entity that is not defined"),
             ("<x a='&auml;'/>", "entity that is not defined"),
             ("<x>A & B</x>", "ampersand that is not escaped"),
+            ("<x>\n & </x>", "ampersand that is not escaped"),
+            ("<x><y/> &</x>", "ampersand that is not escaped"),
             ("<x>&&amp;</x>", "ampersand that is not escaped"),
             ("<x a='?b=1&c=2'/>", "ampersand that is not escaped"),
             ("<q:x/>", "unbound prefix"),

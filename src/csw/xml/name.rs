@@ -2,10 +2,13 @@
 //!
 //! Names are taken as they are written; what a prefix is bound to is for [`super::Scope`] to say.
 
+use super::blocks::positions;
 use super::{FLAW_MARKUP, FLAW_NAME, Flaw};
 
 /// How much of a prefix lies in its key.
 pub(super) const KEY_BYTES: usize = 7;
+/// How many places there are for names that are kept; a power of two.
+const PLACES: usize = 128;
 
 /// A number that is as good as the prefix up to seven bytes, and nearly so beyond: comparing them is most of the work in a record.
 pub(super) fn key_of(prefix: &str) -> u64 {
@@ -13,12 +16,69 @@ pub(super) fn key_of(prefix: &str) -> u64 {
     prefix.bytes().take(KEY_BYTES).fold(length, |key, byte| key << 8 | u64::from(byte))
 }
 
+/// One bit of a word, the same for the same key and seldom for another.
+pub(super) fn bit_of(key: u64) -> u64 {
+    1 << (mixed(key) >> (u64::BITS - u64::BITS.ilog2()))
+}
+
+/// A number whose upper bits depend on all bits of another.
+#[inline]
+pub(super) fn mixed(word: u64) -> u64 {
+    word.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 /// A QName.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name<'a> {
     pub(super) prefix: &'a str,
     pub(super) local: &'a str,
     pub(super) key: u64,
+}
+
+/// Names that were taken apart, each where it is found again: a page has few, and each many times.
+#[derive(Debug, Default)]
+pub(super) struct Names<'a> {
+    /// Two names a place, the later one first. Empty until there is a name.
+    places: Vec<[(&'a str, Name<'a>); 2]>,
+}
+
+impl<'a> Names<'a> {
+    /// As [`split_name`].
+    #[inline]
+    pub(super) fn split(&mut self, name: &'a str) -> Result<Name<'a>, Flaw> {
+        let place = place_of(name.as_bytes());
+        if let Some([(one, split), (other, split_too)]) = self.places.get(place)
+            && !name.is_empty()
+        {
+            if *one == name {
+                return Ok(*split);
+            }
+            if *other == name {
+                return Ok(*split_too);
+            }
+        }
+        self.split_new(name, place)
+    }
+
+    #[cold]
+    fn split_new(&mut self, name: &'a str, place: usize) -> Result<Name<'a>, Flaw> {
+        let split = split_name(name)?;
+        self.places.resize(PLACES, Default::default());
+        if let Some([one, other]) = self.places.get_mut(place) {
+            (*one, *other) = ((name, split), *one);
+        }
+        Ok(split)
+    }
+}
+
+/// Names of one length may differ in their beginnings or their ends alone.
+#[inline]
+fn place_of(name: &[u8]) -> usize {
+    let (start, end) = match (name.first_chunk(), name.last_chunk()) {
+        (Some(start), Some(end)) => (u64::from_le_bytes(*start), u64::from_le_bytes(*end)),
+        _ => (name.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)), 0),
+    };
+    usize::try_from(mixed(start ^ end.rotate_left(23)) >> (u64::BITS - PLACES.ilog2())).unwrap_or(0)
 }
 
 enum Kind {
@@ -93,8 +153,9 @@ fn is_ncname(name: &str) -> bool {
 }
 
 /// What may be a prefix in a text: each run of name characters before a colon; may be empty.
+#[inline]
 pub(super) fn prefixes(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices(':').map(move |(colon, _)| {
+    positions(text.as_bytes(), b':').map(move |colon| {
         let head = text.get(..colon).unwrap_or_default();
         let length = head.bytes().rev().take_while(|byte| matches!(kind(*byte), Kind::Start | Kind::Inner | Kind::Wide)).count();
         head.get(head.len() - length..).unwrap_or_default()
@@ -111,4 +172,56 @@ pub fn check_instruction(text: &str) -> Result<(), Flaw> {
         return Err(FLAW_MARKUP);
     }
     split_name(target).and_then(|name| if name.prefix.is_empty() { Ok(()) } else { Err(FLAW_NAME) })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_taken_apart_anew_as_it_was_before() {
+        let names: Vec<String> = (0..2_000).flat_map(|n| [format!("p{}:n{n}", n % 7), format!("n{n}"), format!("{n}:")]).collect();
+        let mut kept = Names::default();
+        for name in names.iter().chain(&names).chain(names.iter().rev()) {
+            assert_eq!(kept.split(name), split_name(name), "{name}");
+        }
+        assert_eq!(kept.split(""), Err(FLAW_NAME));
+    }
+
+    #[test]
+    fn names_that_are_kept_in_one_place_are_told_apart() {
+        let names: Vec<String> = (0..PLACES * 8).map(|n| format!("gmd:name{n}")).collect();
+        let place = place_of(names[0].as_bytes());
+        let together: Vec<&String> = names.iter().filter(|name| place_of(name.as_bytes()) == place).collect();
+        assert!(together.len() > 2, "{together:?}");
+        let mut kept = Names::default();
+        for name in together.iter().cycle().take(together.len() * 3) {
+            assert_eq!(kept.split(name).map(|split| split.local), Ok(&name["gmd:".len()..]));
+            assert_eq!(kept.split(name).map(|split| split.prefix), Ok("gmd"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keeping_names_changes_nothing(names in prop::collection::vec("[ab:1\u{e9}\u{d7} ]{0,9}", 0..60)) {
+            let mut kept = Names::default();
+            for name in names.iter().chain(&names) {
+                prop_assert_eq!(kept.split(name), split_name(name), "{}", name);
+            }
+        }
+
+        #[test]
+        fn prefixes_are_what_stands_before_colons(text in "[a1:\u{e9}/ .-]{0,40}") {
+            let expected: Vec<&str> = text
+                .match_indices(':')
+                .map(|(colon, _)| {
+                    let head = &text[..colon];
+                    &head[head.rfind([':', '/', ' ']).map_or(0, |end| end + 1)..]
+                })
+                .collect();
+            prop_assert_eq!(prefixes(&text).collect::<Vec<_>>(), expected);
+        }
+    }
 }

@@ -6,6 +6,9 @@ use std::borrow::Cow;
 
 use super::{FLAW_AMPERSAND, FLAW_ATTRIBUTE, FLAW_CHARACTER, FLAW_ENTITY, Flaw};
 
+/// How much of a text is looked through at once.
+const BLOCK_BYTES: usize = 1_024;
+
 /// A blank as XML sees it.
 #[must_use]
 pub const fn is_blank(byte: u8) -> bool {
@@ -21,12 +24,22 @@ pub const fn is_allowed(c: char) -> bool {
 /// Whether a text holds a raw character that XML forbids.
 #[must_use]
 pub fn holds_forbidden(text: &str) -> bool {
-    let (mut control, mut perhaps) = (false, false);
-    for byte in text.bytes() {
-        control |= byte < b' ' && !is_blank(byte);
-        perhaps |= byte == 0xEF;
+    let mut perhaps = false;
+    for block in text.as_bytes().chunks(BLOCK_BYTES) {
+        // Most blocks need no second look, which asks for more.
+        if any(block, |byte| (byte < b' ' && byte != b'\n') || byte == 0xEF) {
+            if any(block, |byte| byte < b' ' && !is_blank(byte)) {
+                return true;
+            }
+            perhaps |= block.contains(&0xEF);
+        }
     }
-    control || (perhaps && (text.contains('\u{fffe}') || text.contains('\u{ffff}')))
+    perhaps && (text.contains('\u{fffe}') || text.contains('\u{ffff}'))
+}
+
+/// Looks at every byte, which a processor does to many at once.
+fn any(bytes: &[u8], fits: impl Fn(u8) -> bool) -> bool {
+    bytes.iter().fold(false, |any, byte| any | fits(*byte))
 }
 
 /// The character that a reference (what stands between `&` and `;`) names.
