@@ -127,6 +127,14 @@ impl Store {
             // Whatever is there came in this run.
             return Ok(Gone { held: self.count_records(source)?, ..Gone::default() });
         }
+        if !marks.met_unheld {
+            // All that was met is held. If it is as many as are held, then nothing else is.
+            let held = self.count_records(source)?;
+            let met = seen::count_met(&self.connection, &mut self.ledger, phase).map_err(|error| self.failed(&error))?;
+            if met == held {
+                return Ok(Gone { held, ..Gone::default() });
+            }
+        }
         find_gone(&mut self.connection, &self.ledger, source, phase, marks.chain_seq).map_err(|error| self.failed(&error))
     }
 
@@ -235,7 +243,7 @@ fn bury_batch(connection: &mut Connection, face: Face, marks: &mut RunMarks, del
 mod tests {
     use super::super::fixture::{NOW, Place, SOURCE, Short, begin, contents, owned, page, whole_run};
     use super::*;
-    use crate::store::{Mode, Pass};
+    use crate::store::{Mode, PageWrite, Pass, ProblemWrite};
 
     const INVENTORY: Pass = Pass { phase: Phase::Inventory, number: 1 };
     const FOUR: &[Short<'_>] = &[("a", Some(1), "a"), ("b", Some(1), "b"), ("c", Some(1), "c"), ("d", None, "d")];
@@ -275,6 +283,35 @@ mod tests {
         assert_eq!(store.bury_gone(SOURCE, NOW).unwrap(), 0);
         page(&mut store, &[("d", None, "d")], NOW);
         assert!(tombstones(&place).is_empty());
+    }
+
+    #[test]
+    fn as_many_met_as_held_means_none_gone_only_where_all_that_was_met_is_held() {
+        let place = Place::new();
+        let mut store = place.open();
+        whole_run(&mut store, &[FOUR], NOW);
+        begin(&mut store);
+        store.begin_inventory(SOURCE, &unfinished()).unwrap();
+        met(&mut store, &["a", "b", "c", "d"]);
+        assert_eq!(store.find_gone(SOURCE, Phase::Inventory).unwrap(), Gone { held: 4, ..Gone::default() });
+
+        // A faulty record came in the place of one that is gone.
+        begin(&mut store);
+        store.forget_seen().unwrap();
+        store.begin_inventory(SOURCE, &unfinished()).unwrap();
+        met(&mut store, &["a", "b", "c", "x"]);
+        let problems = [ProblemWrite { place: "id:x", why: "faulty" }];
+        let page = PageWrite { source: SOURCE, records: &[], harvested_at: NOW, cursor: None, problems: &problems };
+        store.commit_page(&page).unwrap();
+        assert_eq!(store.find_gone(SOURCE, Phase::Inventory).unwrap().gone, 1);
+        assert_eq!(store.gone_after("", 10).unwrap(), ["d"]);
+
+        // The run that met it was cut off.
+        begin(&mut store);
+        store.forget_seen().unwrap();
+        store.recall_met(SOURCE, Phase::Inventory).unwrap();
+        met(&mut store, &["a", "b", "c", "x"]);
+        assert_eq!(store.find_gone(SOURCE, Phase::Inventory).unwrap().gone, 1);
     }
 
     #[test]

@@ -21,6 +21,7 @@ INSERT INTO temp.seen (hash, stamp, pass) VALUES (?1, ?2, ?3)
 ON CONFLICT (hash) DO UPDATE SET stamp = excluded.stamp, pass = excluded.pass";
 const FORGET: &str = "DELETE FROM temp.seen";
 const LOWER: &str = "UPDATE temp.seen SET pass = ?2 WHERE pass >= ?1";
+const COUNT: &str = "SELECT count(*) FROM temp.seen WHERE pass >= ?1";
 const ANY: &str = "SELECT EXISTS (SELECT 1 FROM temp.seen WHERE pass >= ?1)";
 
 /// A stamp's hash and the pass.
@@ -69,6 +70,13 @@ impl Ledger {
         connection.execute(LOWER, [from, to])?;
         self.recent.values_mut().filter(|(_, pass)| *pass >= from).for_each(|(_, pass)| *pass = to);
         Ok(())
+    }
+
+    /// How many entries there are of a pass from `from` on.
+    pub(super) fn count(&mut self, connection: &Connection, from: u32) -> rusqlite::Result<u64> {
+        self.write_down(connection)?;
+        let count: i64 = connection.query_row(COUNT, [from], |row| row.get(0))?;
+        Ok(u64::try_from(count).unwrap_or_default())
     }
 
     /// Whether there is an entry of a pass from `from` on.
@@ -167,7 +175,11 @@ mod tests {
                     }
                     2 | 3 => ledger.write_down(&connection).unwrap(),
                     4..10 => prop_assert_eq!(ledger.find(&connection, hash).unwrap(), map.get(&hash).copied()),
-                    10 => prop_assert_eq!(ledger.has_any(&connection, pass).unwrap(), map.values().any(|entry| entry.1 >= pass)),
+                    10 => {
+                        let count = map.values().filter(|entry| entry.1 >= pass).count();
+                        prop_assert_eq!(ledger.count(&connection, pass).unwrap(), count as u64);
+                    }
+                    11 => prop_assert_eq!(ledger.has_any(&connection, pass).unwrap(), map.values().any(|entry| entry.1 >= pass)),
                     _ => {
                         ledger.put(&connection, hash, (stamp, pass)).unwrap();
                         map.insert(hash, (stamp, pass));

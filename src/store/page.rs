@@ -8,7 +8,7 @@
 //! page's transaction and so outlives a kill; the held content coming along later in the run settles it, and else the end of the
 //! run does. Which pages are asked for, and which stamp may become the watermark, is decided elsewhere.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::overlay::{self, Face};
 use super::run::RunMarks;
@@ -156,6 +156,7 @@ impl Store {
             self.failed(&error)
         })?;
         self.diary.turn_page();
+        marks.met_unheld |= !page.problems.is_empty();
         self.run = Some(marks);
         Ok(counts)
     }
@@ -199,6 +200,8 @@ pub(super) struct Writing<'t> {
     /// The last `changed_seq` given out.
     pub(super) sequence: i64,
     pub(super) counts: PageCounts,
+    find: CachedStatement<'t>,
+    insert: CachedStatement<'t>,
     /// The last record was new, as the next one is then: it goes in without a look whether it is there.
     expects_new: bool,
     /// Whether the source has tombstones; false spares the look-ups.
@@ -232,7 +235,18 @@ impl<'t> Writing<'t> {
     ) -> rusqlite::Result<Self> {
         let sequence = connection.prepare_cached(SEQUENCE)?.query_row([], |row| row.get(0))?;
         let tombstones = connection.prepare_cached(ANY_TOMBSTONE)?.query_row([marks.source.as_str()], |row| row.get(0))?;
-        Ok(Self { connection, face, marks, harvested_at, sequence, counts: PageCounts::default(), expects_new: false, tombstones })
+        Ok(Self {
+            connection,
+            face,
+            marks,
+            harvested_at,
+            sequence,
+            counts: PageCounts::default(),
+            find: connection.prepare_cached(FIND)?,
+            insert: connection.prepare_cached(INSERT)?,
+            expects_new: false,
+            tombstones,
+        })
     }
 
     /// Writes the sequence back, if it moved: a page without a change then writes nothing at all.
@@ -280,24 +294,24 @@ impl<'t> Writing<'t> {
         Ok(())
     }
 
-    pub(super) fn find(&self, record: &RecordWrite<'_>) -> rusqlite::Result<Option<Held>> {
+    pub(super) fn find(&mut self, record: &RecordWrite<'_>) -> rusqlite::Result<Option<Held>> {
         overlay::lift(self.connection, self.face, &self.marks.source, record.identifier)?;
         let text = |row: &rusqlite::Row<'_>, column: usize, other: Option<&str>| -> rusqlite::Result<bool> {
             Ok(row.get_ref(column)?.as_str_or_null()? == other)
         };
         let deferred = self.is_deferred(record.identifier)?;
-        let mut find = self.connection.prepare_cached(FIND)?;
-        find.query_row([self.marks.source.as_str(), record.identifier], |row| {
-            Ok(Held {
-                id: row.get(0)?,
-                modified_at: row.get(1)?,
-                changed_seq: row.get(2)?,
-                kin: if row.get(3)? { Kin::Twin } else { Kin::Alone },
-                same: text(row, 4, record.title)? && text(row, 5, record.modified)? && text(row, 6, Some(record.xml))?,
-                deferred,
+        self.find
+            .query_row([self.marks.source.as_str(), record.identifier], |row| {
+                Ok(Held {
+                    id: row.get(0)?,
+                    modified_at: row.get(1)?,
+                    changed_seq: row.get(2)?,
+                    kin: if row.get(3)? { Kin::Twin } else { Kin::Alone },
+                    same: text(row, 4, record.title)? && text(row, 5, record.modified)? && text(row, 6, Some(record.xml))?,
+                    deferred,
+                })
             })
-        })
-        .optional()
+            .optional()
     }
 
     fn met(&self, record: &RecordWrite<'_>, held: &Held) -> Met {
@@ -315,7 +329,7 @@ impl<'t> Writing<'t> {
     fn insert(&mut self, incoming: &Incoming<'_>) -> rusqlite::Result<bool> {
         let record = &incoming.record;
         let source = self.marks.source.as_str();
-        let inserted = self.connection.prepare_cached(INSERT)?.execute(params![
+        let inserted = self.insert.execute(params![
             source,
             record.identifier,
             record.title,

@@ -176,6 +176,8 @@ pub(super) struct RunMarks {
     pub(super) problems: bool,
     /// Whether the source had no record when the run began, which continues no other one.
     pub(super) began_empty: bool,
+    /// Whether something may have been met that is not held: it was faulty, or an earlier run met it.
+    pub(super) met_unheld: bool,
 }
 
 const ADD_SOURCE: &str = "INSERT INTO harvest_state (source) VALUES (?1) ON CONFLICT (source) DO NOTHING";
@@ -275,6 +277,7 @@ fn begin_run(
         deferrals,
         problems,
         began_empty: !records && chain_seq.is_none(),
+        met_unheld: false,
     };
     Ok((run, marks))
 }

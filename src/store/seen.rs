@@ -111,6 +111,9 @@ impl Store {
 
     /// Brings back what the unfinished reading had met.
     pub fn recall_met(&mut self, source: &str, phase: Phase) -> Result<(), StoreError> {
+        if let Some(marks) = &mut self.run {
+            marks.met_unheld = true;
+        }
         let recalled = recall(&self.connection, &mut self.ledger, source, phase);
         recalled.map_err(|error| self.failed(&error))
     }
@@ -214,6 +217,11 @@ pub(super) fn drop_kept(connection: &Connection, source: &str, phase: Phase) -> 
 /// An inventory begins anew: what one before it in this run has met is known to the run, and no more.
 pub(super) fn forget_inventory(connection: &Connection, ledger: &mut Ledger) -> rusqlite::Result<()> {
     ledger.lower(connection, Phase::Inventory.base(), 1)
+}
+
+/// How many identifiers were met in this phase; of those that share a hash, one.
+pub(super) fn count_met(connection: &Connection, ledger: &mut Ledger, phase: Phase) -> rusqlite::Result<u64> {
+    ledger.count(connection, phase.base())
 }
 
 /// Whether an identifier was met in this phase.
