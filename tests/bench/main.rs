@@ -29,6 +29,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use catalogue::{Catalogue, Served};
+use floor::Durability;
 use measure::Cost;
 use records::{Holdings, Kind};
 use table::{Figure, Judging, Unit, say};
@@ -48,6 +49,9 @@ const GROWTH: u64 = 4;
 const THINKING_PART: f64 = 0.25;
 const THINK: Duration = Duration::from_millis(200);
 const QUIET_TICKS: usize = 5;
+const FETCHING: &str = "(a) fetching";
+const BULK: &str = "(b) tokenising, bulk insert";
+const DURABLE: &str = "(c) as (b), with a log that is synchronised";
 /// The scale of `cargo test`.
 const SCALE_OF_TEST: f64 = 0.01;
 
@@ -61,7 +65,7 @@ fn main() {
     }
 }
 
-/// (a) or (b), as children.
+/// (a), (b) or (c), as children.
 fn play(role: &str, arguments: &[OsString]) {
     let texts: Vec<&str> = arguments.iter().map(|argument| argument.to_str().expect("UTF-8")).collect();
     let number = |at: usize| texts[at].parse::<u64>().expect("a number");
@@ -70,7 +74,8 @@ fn play(role: &str, arguments: &[OsString]) {
     }
     let record_bytes = usize::try_from(number(1)).expect("a size");
     let holdings = Holdings { kind: Kind::named(texts[0]).expect("a kind"), record_bytes, records: number(2) };
-    floor::tokenise_and_insert(holdings, number(3), Path::new(texts[4]));
+    let durability = if texts[5] == "durable" { Durability::Full } else { Durability::None };
+    floor::tokenise_and_insert(holdings, number(3), Path::new(texts[4]), durability);
 }
 
 /// What is harvested, and in pages of how many.
@@ -157,6 +162,9 @@ impl Bench {
         let wide = Setting { holdings: Holdings { record_bytes: ISO_BYTES_LARGE, ..settings[1].holdings }, ..settings[1] };
         for _ in 0..self.rounds {
             settings.iter().for_each(|setting| self.compare(*setting));
+            for setting in [small, large] {
+                self.floor(setting, Durability::None);
+            }
             for setting in [small, large, wide] {
                 self.first_load(setting);
             }
@@ -175,7 +183,7 @@ impl Bench {
         Setting { holdings: Holdings { kind, record_bytes, records }, page_size, think: Duration::ZERO }
     }
 
-    /// One kind of record: both floors, a first load, ticks without news, and all of it again.
+    /// One kind of record: all floors, a first load, ticks without news, and all of it again.
     fn compare(&mut self, setting: Setting) {
         self.floors(setting);
         let records = setting.holdings.records;
@@ -191,19 +199,33 @@ impl Bench {
     }
 
     fn floors(&mut self, setting: Setting) {
-        let Setting { holdings: Holdings { kind, record_bytes, records }, page_size, think } = setting;
+        let Setting { holdings: Holdings { records, .. }, page_size, think } = setting;
         let this = std::env::current_exe().expect("a path to this program");
-        let [bytes, records_text, page] = [record_bytes as u64, records, page_size].map(|number| number.to_string());
+        let [records_text, page] = [records, page_size].map(|number| number.to_string());
         let url = self.catalogue.url(setting.holdings, think);
         let (cost, _) = measure::run(this.as_os_str(), &["fetch", &url, &records_text, &page].map(OsStr::new));
-        self.costs.add(&name("(a) fetching", setting), cost, Some(records.div_ceil(page_size)));
+        self.costs.add(&name(FETCHING, setting), cost, Some(records.div_ceil(page_size)));
+        for durability in [Durability::None, Durability::Full] {
+            self.floor(setting, durability);
+        }
+    }
+
+    /// (b) or (c).
+    fn floor(&mut self, setting: Setting, durability: Durability) {
+        let Setting { holdings: Holdings { kind, record_bytes, records }, page_size, .. } = setting;
+        let this = std::env::current_exe().expect("a path to this program");
+        let [bytes, records_text, page] = [record_bytes as u64, records, page_size].map(|number| number.to_string());
         let path = self.new_path();
-        let arguments = ["floor", kind.name(), &bytes, &records_text, &page, path.to_str().expect("UTF-8")].map(OsStr::new);
+        let (shown, word) = match durability {
+            Durability::None => (BULK, "bare"),
+            Durability::Full => (DURABLE, "durable"),
+        };
+        let arguments = ["floor", kind.name(), &bytes, &records_text, &page, path.to_str().expect("UTF-8"), word].map(OsStr::new);
         let (cost, told) = measure::run(this.as_os_str(), &arguments);
         remove(&path);
         let told: Vec<f64> = told.split_whitespace().map(|number| number.parse().expect("a number")).collect();
-        assert_eq!(told[2] as u64, records, "rows of (b)");
-        self.costs.add(&name("(b) tokenising, bulk insert", setting), Cost { cpu_s: told[0], wall_s: told[1], ..cost }, None);
+        assert_eq!(told[2] as u64, records, "rows of {shown}");
+        self.costs.add(&name(shown, setting), Cost { cpu_s: told[0], wall_s: told[1], ..cost }, None);
     }
 
     /// Harvests into a new store, which is the only one that is left.
@@ -287,6 +309,8 @@ impl Bench {
         self.figure("connections of that first load", served.connections as f64, 1.0, Unit::Count);
         let loads = [small, large, wide].map(|setting| self.costs.of(&name("first load", setting)));
         self.figure("CPU of four times the records", loads[1].cpu_s / loads[0].cpu_s, 4.2, Unit::Times);
+        let bulk = [small, large].map(|setting| self.costs.of(&name(BULK, setting)));
+        self.explain("the same of (b)", bulk[1].cpu_s / bulk[0].cpu_s);
         self.figure(&name("peak memory", small), loads[0].rss_mib, 32.0, Unit::Mebibytes);
         self.figure(&name("peak memory", large), loads[1].rss_mib, 32.0, Unit::Mebibytes);
         self.figure(&name("peak memory", wide), loads[2].rss_mib, 64.0, Unit::Mebibytes);
@@ -304,8 +328,12 @@ impl Bench {
             let theirs = cost(self, "OWSLib");
             self.figure(&format!("CPU against OWSLib, {kind}"), load.cpu_s / theirs.cpu_s, part, Unit::Part);
         }
-        let floor = cost(self, "(b) tokenising, bulk insert");
-        self.figure(&format!("CPU against (b), {kind}"), load.cpu_s / floor.cpu_s, 1.5, Unit::Times);
+        let bulk = cost(self, BULK);
+        self.figure(&format!("CPU against (b), {kind}"), load.cpu_s / bulk.cpu_s, 1.5, Unit::Times);
+        let (fetched, durable) = (cost(self, FETCHING), cost(self, DURABLE));
+        let both = fetched.cpu_s + durable.cpu_s;
+        self.explain(&format!("CPU of (a) and (c) together against (b), {kind}"), both / bulk.cpu_s);
+        self.explain(&format!("CPU against (a) and (c) together, {kind}"), load.cpu_s / both);
         let again = cost(self, "nothing changed, --full");
         self.figure(
             &format!("CPU of --full where nothing changed against the first load, {kind}"),
@@ -322,7 +350,12 @@ impl Bench {
     }
 
     fn figure(&mut self, name: &str, value: f64, most: f64, unit: Unit) {
-        self.figures.push(Figure { name: name.to_owned(), value, most, unit });
+        self.figures.push(Figure { name: name.to_owned(), value, most: Some(most), unit });
+    }
+
+    /// A ratio that has no bound.
+    fn explain(&mut self, name: &str, value: f64) {
+        self.figures.push(Figure { name: name.to_owned(), value, most: None, unit: Unit::Times });
     }
 }
 
