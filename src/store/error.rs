@@ -95,6 +95,9 @@ impl StoreError {
         if error.sqlite_extended_error_code() == Some(IOERR_SHMSIZE) {
             return Self::Full { path };
         }
+        if let rusqlite::Error::IntegralValueOutOfRange(..) = error {
+            return Self::Damaged { path, why };
+        }
         match error.sqlite_error_code() {
             Some(ErrorCode::CannotOpen) => Self::Create { path, why },
             Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },

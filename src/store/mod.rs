@@ -1,15 +1,16 @@
 //! The store: one SQLite file that holds what was harvested, from which sources, and how far each of them got.
 //!
 //! All SQL of the program is in this folder, and no SQL type leaves it: another kind of store is to fit behind the same methods.
-//! The order of a run is [`Store::begin_run`], then for every page [`Store::mark_seen`] and [`Store::commit_page`], then, if all
-//! was read, [`Store::settle_deferred`], then [`Store::finish_run`]. A process may die between any two of them, or within one (I7).
+//! The order of a run is [`Store::begin_run`], then for every page [`Store::mark_seen`] and [`Store::write_page`], now and then
+//! [`Store::commit_pages`], then, if all was read, [`Store::settle_deferred`], then [`Store::finish_run`]. A process may die between any
+//! two of them, or within one (I7).
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `schema.rs` | tables, migrations |
 //! | `open.rs` | what a path must be to become a connection |
 //! | `overlay.rs` | the dry run |
-//! | `page.rs` | a page's transaction |
+//! | `page.rs` | a page, and the transaction of one or some |
 //! | `deferred.rs` | what is put off to the end of a run |
 //! | `twins.rs` | which of two records of one identifier stays |
 //! | `source.rs` | what is known of a source |

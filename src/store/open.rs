@@ -23,7 +23,8 @@ const HEADER_BYTES: usize = 100;
 /// First bytes of a rollback journal (sqlite.org/fileformat2.html, 3).
 const JOURNAL_MAGIC: &[u8; 8] = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
 
-/// 16 KiB pages and 16 MiB of cache: measured twice as fast as the defaults with random identifiers as key.
+/// 16 KiB pages: measured twice as fast as the defaults with random identifiers as key; 4 and 8 KiB gave no more. 18 MiB of cache gave
+/// no more than 12 either, at 100,000 and at 400,000 records.
 const PAGE_BYTES: u32 = 16 * 1024;
 const CACHE_KIB: i32 = 12 * 1024;
 const TEMP_CACHE_KIB: i32 = 2 * 1024;

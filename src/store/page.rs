@@ -131,6 +131,8 @@ ON CONFLICT (source) DO UPDATE SET plan = excluded.plan, newest = excluded.newes
 const INVENTORY: &str = "UPDATE inventories SET plan = ?2 WHERE source = ?1";
 const SOLVED: &str = "DELETE FROM problems WHERE source = ?1 AND place = 'id:' || ?2 AND run <> ?3";
 
+/// More changes than any store has: beyond it somebody else wrote the number.
+const SEQUENCE_MAX: i64 = i64::MAX / 2;
 const SEQUENCE: &str = "SELECT last FROM sequence";
 const ADVANCE: &str = "UPDATE sequence SET last = ?1";
 
@@ -234,6 +236,9 @@ impl<'t> Writing<'t> {
         harvested_at: &'t str,
     ) -> rusqlite::Result<Self> {
         let sequence = connection.prepare_cached(SEQUENCE)?.query_row([], |row| row.get(0))?;
+        if !(0..=SEQUENCE_MAX).contains(&sequence) {
+            return Err(rusqlite::Error::IntegralValueOutOfRange(0, sequence));
+        }
         let tombstones = connection.prepare_cached(ANY_TOMBSTONE)?.query_row([marks.source.as_str()], |row| row.get(0))?;
         Ok(Self {
             connection,
@@ -675,6 +680,19 @@ mod tests {
         let mut store = place.open();
         assert!(matches!(try_page(&mut store, &[("a", None, "a")], NOW, None), Err(StoreError::Other { .. })));
         assert!(matches!(store.settle_deferred(SOURCE, NOW), Err(StoreError::Other { .. })));
+    }
+
+    #[test]
+    fn a_sequence_that_was_never_given_out_is_damage() {
+        let place = Place::new();
+        let (mut store, _) = place.begun();
+        page(&mut store, &[("a", None, "a")], NOW);
+        for last in [i64::MAX, -1] {
+            place.sql().execute("UPDATE sequence SET last = ?1", [last]).unwrap();
+            let error = try_page(&mut store, &[("b", None, "b")], NOW, None);
+            assert!(matches!(&error, Err(StoreError::Damaged { why, .. }) if why.contains(&last.to_string())), "{error:?}");
+        }
+        assert_eq!(store.count_records(SOURCE).unwrap(), 1);
     }
 
     #[test]
