@@ -136,6 +136,7 @@ pub fn harvest(
         counters: Counters::default(),
         pages: 0,
         waiting: Waiting::default(),
+        prompt: true,
         passes: 0,
         patience: Patience::Full,
         last_failure: None,
@@ -171,6 +172,8 @@ struct Harvest<'a> {
     /// Pages that are committed.
     pages: u64,
     waiting: Waiting,
+    /// Whether the last answer came soon enough for pages to wait for the next.
+    prompt: bool,
     passes: u32,
     /// How many attempts a page is worth now: few while one that failed is being halved.
     patience: Patience,
@@ -358,6 +361,9 @@ impl Harvest<'_> {
     fn read_window(&mut self, plan: &mut Plan) -> Result<Certainty, Error> {
         let read = self.read_pages(plan);
         let committed = self.commit_pages();
+        if let (Err(_), Err(error)) = (&read, &committed) {
+            log::warn!("{error}");
+        }
         read.and_then(|certainty| committed.map(|()| certainty))
     }
 
@@ -396,14 +402,7 @@ impl Harvest<'_> {
     }
 
     fn ask(&mut self, plan: &mut Plan, query: &Query) -> Result<(), Error> {
-        let answer = match self.answered(query) {
-            Some(answer) => Ok(answer),
-            None => {
-                self.commit_pages()?;
-                self.get_records(query, self.patience)
-            }
-        };
-        match answer {
+        match self.answer_to(query)? {
             Ok(answer) => {
                 self.patience = Patience::Full;
                 plan.begin_at(*self.started.get_or_insert(answer.server_now));

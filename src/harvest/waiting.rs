@@ -2,17 +2,18 @@
 //!
 //! Each commit writes most of the index by identifiers anew, so pages that come quickly one after the other share one. Nothing else is
 //! waited for while pages wait: before a question whose answer is not here, and however a reading ends, they are committed. What a kill
-//! takes with them is their cursor too, so that they are read again.
+//! takes with them is their cursor too, so that they are read again. A catalogue that was slow has each page committed while it thinks
+//! about the next, until it is quick again.
 
 use std::time::Duration;
 
 use super::Harvest;
-use crate::catalogue::Answer;
+use crate::catalogue::{Answer, Failure};
 use crate::csw::Query;
 use crate::error::Error;
 use crate::store::{PageCounts, RecordWrite};
 
-/// How long an answer may take that finds pages uncommitted. A catalogue that takes longer has each page committed while it thinks.
+/// How long an answer may let itself be waited for that is to find pages uncommitted.
 const PROMPT: Duration = Duration::from_millis(20);
 /// At the most so many pages and bytes of records wait: what a killed run has to read again is a second's work.
 const WAITING_PAGES_MAX: u64 = 50;
@@ -39,10 +40,22 @@ impl Waiting {
 }
 
 impl Harvest<'_> {
-    /// The answer to a page that was asked for ahead, if it is prompt and there is room for it beside what is not committed.
-    pub(super) fn answered(&mut self, query: &Query) -> Option<Answer> {
-        let dialect = self.dialect.as_ref().filter(|_| !self.waiting.is_enough())?;
-        self.catalogue.answered(dialect, query, PROMPT)
+    /// The answer to a page, before which all that waits is committed, unless the answer is here soon.
+    pub(super) fn answer_to(&mut self, query: &Query) -> Result<Result<Answer, Failure>, Error> {
+        if !self.waiting.is_enough() {
+            let within = if self.prompt { PROMPT } else { Duration::ZERO };
+            if let Some(answer) = self.answered(query, within) {
+                return Ok(Ok(answer));
+            }
+        }
+        self.commit_pages()?;
+        let answer = self.answered(query, PROMPT);
+        self.prompt = answer.is_some();
+        Ok(answer.map_or_else(|| self.get_records(query, self.patience), Ok))
+    }
+
+    fn answered(&mut self, query: &Query, within: Duration) -> Option<Answer> {
+        self.catalogue.answered(self.dialect.as_ref()?, query, within)
     }
 
     /// Commits the pages that were written; only then do they count.

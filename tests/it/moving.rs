@@ -88,6 +88,8 @@ pub(crate) struct Moving {
     pub(crate) haste: u64,
     /// What was to be here and is a failure: it is told when it is waited for.
     pub(crate) early: Option<Failure>,
+    /// How long each answer was to be waited for, before anything else was done.
+    pub(crate) waits: Vec<Duration>,
     pub(crate) requests: u64,
     /// Requests for records, not for their number.
     pub(crate) pages: u64,
@@ -147,6 +149,7 @@ impl Moving {
             kill_at: None,
             haste: 0,
             early: None,
+            waits: Vec::new(),
             requests: 0,
             pages: 0,
             edits: 0,
@@ -285,7 +288,8 @@ impl Catalogue for Moving {
         Ok(None)
     }
 
-    fn answered(&mut self, dialect: &Dialect, query: &Query, _: Duration) -> Option<Answer> {
+    fn answered(&mut self, dialect: &Dialect, query: &Query, within: Duration) -> Option<Answer> {
+        self.waits.push(within);
         if self.haste == 0 || self.requests.is_multiple_of(self.haste) {
             return None;
         }

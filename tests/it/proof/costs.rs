@@ -42,6 +42,28 @@ fn harvested(quirks: Quirks, page_size: u32) -> Bench {
     bench
 }
 
+/// The waits for answers of a first run, in pages of ten, in milliseconds.
+fn waits(haste: u64) -> Vec<u128> {
+    let mut catalogue = Catalogue::new(day(2026, 3, 1), Quirks::default());
+    catalogue.fill("r", KNOWN, |number| day(2026, 1, 1) + number as Micros * MINUTE);
+    let mut bench = Bench::new(catalogue, 10);
+    bench.moving.haste = haste;
+    bench.moving.catalogue.advance(DAY);
+    bench.complete();
+    bench.moving.waits.iter().map(std::time::Duration::as_millis).collect()
+}
+
+#[test]
+fn a_slow_catalogue_never_finds_a_page_waiting_and_a_quick_one_seldom_a_commit() {
+    let slow = waits(0);
+    let (first, rest) = slow.split_at(2);
+    assert_eq!(first, [20, 20], "before anything is known, and with nothing uncommitted");
+    assert!(rest.len() > 50 && rest.chunks(2).all(|page| page == [0, 20]), "{slow:?}");
+    // All but one in a hundred are here.
+    let quick = waits(100);
+    assert!(quick.len() < 40 && quick.iter().all(|within| *within == 20), "{quick:?}");
+}
+
 /// 10 % more than the changed records fill, and two.
 fn pages_max(changed: usize, page_size: u32) -> u64 {
     (changed as f64 / f64::from(page_size) * 1.1 + 2.0).floor() as u64
