@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::finish::unless_stopped;
 use super::{Ending, Job, harvest};
 use crate::catalogue::HttpCatalogue;
 use crate::cli::{HarvestSettings, Keep, Outlets, SourceGuess};
@@ -78,9 +79,11 @@ fn attempt(settings: &HarvestSettings, stop: &Stop) -> Result<Ending, Error> {
         Keep::DryRun => Mode::DryRun,
     };
     let mut store = Store::open(&settings.db, mode)?;
+    store.heed(stop)?;
     let mut catalogue = connect(transport, settings, stop)?;
     let mut progress = progress::of_a_run();
-    let ending = harvest(&mut store, &mut catalogue, &job(settings), &mut time, stop, progress.as_mut())?;
+    let ending = harvest(&mut store, &mut catalogue, &job(settings), &mut time, stop, progress.as_mut());
+    let ending = ending.map_err(|error| unless_stopped(error.into(), stop))?;
     drop(progress);
     if ending.outcome != Outcome::Failed {
         log::info!("{}", ending.counters.answer_line());

@@ -9,6 +9,7 @@ use crate::dialect::Clock;
 use crate::error::Error;
 use crate::exit::ExitStatus;
 use crate::report::{Counters, Outcome};
+use crate::signal::{Stop, Stopped};
 use crate::store::{
     CursorEnd, FullDue, InventoryEnd, ProblemsEnd, RunCounts, RunEnd, RunId, RunOutcome, SourceState, StoreError, Watermark,
 };
@@ -22,6 +23,7 @@ impl Harvest<'_> {
             self.settle()?;
             Ok(read)
         });
+        let result = result.map_err(|error| unless_stopped(error, self.stop));
         let traffic = self.catalogue.traffic();
         let Traffic { requests, retries, bytes } = traffic;
         self.counters = Counters { requests, retries, bytes, ..self.counters };
@@ -100,6 +102,14 @@ impl Harvest<'_> {
                 server.moved_from(&state.watermark)
             }
         }
+    }
+}
+
+/// Who is told to stop no longer waits for those who write to the store; that is no failure of the store.
+pub(super) fn unless_stopped(error: Error, stop: &Stop) -> Error {
+    match (error, stop.requested()) {
+        (Error::Store(StoreError::Busy { .. }), Some(reason)) => Error::Stopped(Stopped(reason)),
+        (error, _) => error,
     }
 }
 

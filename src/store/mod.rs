@@ -66,6 +66,8 @@ use overlay::Face;
 use run::RunMarks;
 use seen::Diary;
 
+use crate::signal::Stop;
+
 /// How long a writer waits for another one before it gives up with [`StoreError::Busy`].
 pub const BUSY_SECONDS: u64 = 30;
 
@@ -113,6 +115,11 @@ impl Store {
     /// A store without a file, for tests and for dry runs where there is no store yet.
     pub fn in_memory() -> Result<Self, StoreError> {
         Self::in_place_of(Path::new(":memory:"))
+    }
+
+    /// Lets a writer that waits for another one be told to stop: it then fails with [`StoreError::Busy`] before long.
+    pub fn heed(&mut self, stop: &Stop) -> Result<(), StoreError> {
+        open::patience(&mut self.connection, Some(stop.clone())).map_err(|error| self.failed(&error))
     }
 
     /// Bounds the size of the store, in pages of 16 KiB: a write beyond fails with [`StoreError::Full`], as on a full disk. It

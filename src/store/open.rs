@@ -9,13 +9,14 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::error::StoreError;
 use super::{BUSY_SECONDS, schema};
+use crate::signal::Stop;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const HEADER_BYTES: usize = 100;
@@ -32,6 +33,10 @@ const JOURNAL_BYTES_MAX: u32 = 64 * 1024 * 1024;
 /// Pages of identifiers change with every commit: the fewer checkpoints, the fewer times each is copied. At most `JOURNAL_BYTES_MAX`.
 const CHECKPOINT_PAGES: u32 = 4_000;
 const STATEMENTS_CACHED: usize = 64;
+
+/// How long a writer still waits once it is told to stop.
+const BUSY_SECONDS_STOPPED: u64 = 2;
+const BUSY_PAUSE: Duration = Duration::from_millis(3);
 
 const WAL_ATTEMPTS: u32 = 50;
 const WAL_PAUSE: Duration = Duration::from_millis(20);
@@ -125,7 +130,7 @@ pub(super) fn writer(path: &Path, steps: &[&str]) -> Result<Connection, StoreErr
     let failed = |error: rusqlite::Error| StoreError::of(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(plain(path)?, flags).map_err(failed)?;
-    patience(&connection).map_err(failed)?;
+    patience(&mut connection, None).map_err(failed)?;
     let version = recognise(path, &connection, steps)?;
     if connection.is_readonly("main").map_err(failed)? {
         return Err(StoreError::ReadOnly { path: path.to_path_buf() });
@@ -136,7 +141,7 @@ pub(super) fn writer(path: &Path, steps: &[&str]) -> Result<Connection, StoreErr
     // The new store is made before the change to WAL, so that its header in the file itself says from the first moment whose it is.
     schema::migrate(&mut connection, steps).map_err(failed)?;
     expect_tables(path, &connection, schema::TABLES.len())?;
-    settings(&connection).and_then(|()| write_ahead(&connection)).map_err(failed)?;
+    settings(&connection).and_then(|()| write_ahead(&mut connection)).map_err(failed)?;
     Ok(connection)
 }
 
@@ -176,8 +181,8 @@ pub(super) fn memory() -> rusqlite::Result<Connection> {
 /// Where the directory may not be written to and no WAL is left, the file is whole and can be read as it lies.
 fn connect_for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let first = Connection::open_with_flags(plain(path)?, flags).and_then(|connection| {
-        patience(&connection)?;
+    let first = Connection::open_with_flags(plain(path)?, flags).and_then(|mut connection| {
+        patience(&mut connection, None)?;
         schema::user_version(&connection)?;
         Ok(connection)
     });
@@ -264,8 +269,23 @@ fn expect_tables(path: &Path, connection: &Connection, first: usize) -> Result<(
     Ok(())
 }
 
-fn patience(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(Duration::from_secs(BUSY_SECONDS))
+/// Lets a connection wait for another's write lock, and no longer than a moment once a stop is requested.
+///
+/// SQLite's own waits grow to a tenth of a second; whoever writes one page after the other leaves gaps of a few milliseconds.
+pub(super) fn patience(connection: &mut Connection, stop: Option<Stop>) -> rusqlite::Result<()> {
+    let mut began = Instant::now();
+    connection.busy_handler(Some(move |attempts| {
+        if attempts == 0 {
+            began = Instant::now();
+        }
+        let stopped = stop.as_ref().is_some_and(|stop| stop.requested().is_some());
+        let seconds = if stopped { BUSY_SECONDS_STOPPED } else { BUSY_SECONDS };
+        let waits = began.elapsed() < Duration::from_secs(seconds);
+        if waits {
+            thread::sleep(BUSY_PAUSE);
+        }
+        waits
+    }))
 }
 
 fn settings(connection: &Connection) -> rusqlite::Result<()> {
@@ -281,26 +301,28 @@ fn settings(connection: &Connection) -> rusqlite::Result<()> {
 /// The change to WAL happens once in a store's life and wants it alone. Of two processes that try at the same time SQLite turns
 /// one away at once, whatever its busy time-out. Without WAL (also where the file system has no shared memory) the store is
 /// slower, and as safe.
-fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+fn write_ahead(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(WAL_PAUSE)?;
     for _ in 0..WAL_ATTEMPTS {
         match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
-            Ok(mode) if mode == "wal" => return patience(connection),
+            Ok(mode) if mode == "wal" => return patience(connection, None),
             Ok(mode) => {
                 log::warn!("the file system of the store does not allow WAL; its journal mode is {mode}");
-                return patience(connection);
+                return patience(connection, None);
             }
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => thread::sleep(WAL_PAUSE),
             Err(error) => return Err(error),
         }
     }
     log::warn!("the store is in use and could not be changed to WAL; the next run tries again");
-    patience(connection)
+    patience(connection, None)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{NOW, Place, SOURCE, page};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::super::fixture::{NOW, Place, SOURCE, page, try_page};
     use super::*;
     use crate::store::{Mode, Store};
 
@@ -346,7 +368,6 @@ mod tests {
             ("synchronous", 2),
             ("journal_size_limit", 64 << 20),
             ("wal_autocheckpoint", 4_000),
-            ("busy_timeout", 30_000),
             ("temp_store", 1),
         ] {
             assert_eq!(pragma(&store.connection, name), value, "{name}");
@@ -354,6 +375,46 @@ mod tests {
         drop(store);
         assert_eq!(place.names(), ["harvest_state.db"]);
         drop(place.open());
+    }
+
+    #[test]
+    fn a_writer_gets_in_between_the_commits_of_one_that_hardly_pauses() {
+        let place = Place::new();
+        let (mut store, _) = place.begun();
+        let done = AtomicBool::new(false);
+        let rounds = std::thread::scope(|scope| {
+            let writing = scope.spawn(|| {
+                let busy = place.sql();
+                for round in 0..2_000 {
+                    if done.load(Ordering::SeqCst) {
+                        return round;
+                    }
+                    busy.execute_batch("BEGIN IMMEDIATE").unwrap();
+                    thread::sleep(Duration::from_millis(20));
+                    busy.execute_batch("COMMIT").unwrap();
+                    thread::sleep(Duration::from_millis(1));
+                }
+                2_000
+            });
+            page(&mut store, &[("a", None, "a")], NOW);
+            done.store(true, Ordering::SeqCst);
+            writing.join().unwrap()
+        });
+        assert!(rounds < 2_000);
+    }
+
+    #[test]
+    fn a_writer_that_is_told_to_stop_waits_no_longer_than_a_moment() {
+        let place = Place::new();
+        let (mut store, _) = place.begun();
+        let stop = Stop::new();
+        store.heed(&stop).unwrap();
+        let other = place.sql();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        stop.ask();
+        assert_eq!(try_page(&mut store, &[("a", None, "a")], NOW, None), Err(StoreError::Busy { path: place.path() }));
+        other.execute_batch("ROLLBACK").unwrap();
+        page(&mut store, &[("a", None, "a")], NOW);
     }
 
     #[test]
@@ -570,7 +631,6 @@ mod tests {
         let store = place.open();
         let mode: String = store.connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
         assert_eq!(mode, "delete");
-        assert_eq!(pragma(&store.connection, "busy_timeout"), 30_000);
     }
 
     /// What a cut of power leaves of a store in the making: some pages of its file, and the journal that takes them back.

@@ -275,3 +275,25 @@ fn told_to_stop_while_it_waits_it_leaves_with_75() {
     running.wait().expect_code(75);
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
+
+#[test]
+fn told_to_stop_while_another_writes_to_the_store_it_leaves_with_75() {
+    let (server, harness) = stage(Quirks::default(), 20);
+    harness.harvest_quickly(&server, &PAGED).expect_code(0);
+    let other = rusqlite::Connection::open(harness.path("harvest_state.db")).expect("a store");
+    other.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    let url = server.url();
+    let mut running = harness.spawn(&["harvest", &url, "--json", "--lock", "lock"]);
+    let start = Instant::now();
+    // With the lock taken it goes on to the store, and waits there for far longer than this.
+    while !harness.path("lock").exists() && start.elapsed() < LONG {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(!running.has_ended());
+    running.signal("TERM");
+    running.wait().expect_code(75).expect_stderr("run it again").expect_json("exit_code", "75");
+    other.execute_batch("ROLLBACK").expect("no lock any more");
+    harness.harvest_quickly(&server, &PAGED).expect_code(0);
+    harness.expect_mirror(&server.catalogue());
+}
