@@ -583,7 +583,8 @@ impl Harvest<'_> {
         let doubtful = |dialect: &Dialect| dialect.clock.is_none() || (dialect.clock == Some(Clock::Record) && !dialect.clock_sure);
         let unknown = self.dialect.as_ref().is_some_and(doubtful);
         let provisional = self.dialect.as_ref().is_some_and(Dialect::is_provisional);
-        let news = self.counters.new + self.counters.updated > 0;
+        // Whoever read everything may ask a little more, and where the clock stays unknown each run has to.
+        let news = self.counters.new + self.counters.updated > 0 || !plan.is_filtered();
         if !provisional && ((unknown && news) || plan.contradicted()) {
             self.calibrate(plan)?;
         }

@@ -62,6 +62,16 @@ fn b1_one_bad_record_fails_a_strict_run_and_holds_the_watermark() {
 }
 
 #[test]
+fn b1_after_a_strict_run_that_failed_a_lenient_one_moves_the_watermark_though_nothing_is_new() {
+    let (server, harness) = poisoned(300, 33..=33, &exception());
+    harness.harvest_quickly(&server, &["--strict"]).expect_code(65);
+    harness.harvest_quickly(&server, &["--json"]).expect_code(0).expect_json("new", "0").expect_json("clock", "\"record\"");
+    assert_ne!(harness.store().watermark(), FIRST);
+    server.forget_journal();
+    harness.harvest_quickly(&server, &[]).expect_code(0).expect("a tick without news", |_| server.asked() <= 2);
+}
+
+#[test]
 fn b1_a_record_that_is_mended_is_no_problem_any_more() {
     let (server, harness) = poisoned(8, 3..=3, &exception());
     harness.harvest_quickly(&server, &["--page-size", "4"]).expect_code(0);

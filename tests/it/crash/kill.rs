@@ -203,8 +203,14 @@ fn a_run_killed_again_and_again_comes_to_its_end() {
         server.forget_journal();
         let url = server.url();
         let mut running = harness.spawn(&[&["harvest", &url][..], &PAGED, &["--delay", "5"]].concat());
-        // Enough to see a page committed: the line is asked for the next one while a page is being committed.
-        server.wait_for_requests(if turn == 1 { 9 } else { 4 }, Duration::from_secs(2));
+        // Enough to see a page committed: the line is asked for the next one while a page is being committed. After the last page there
+        // are a few questions more, about the clock and the number of records, which have to be answered in one run.
+        let requests = match turn {
+            1 => 9,
+            2..=9 => 4,
+            _ => 12,
+        };
+        server.wait_for_requests(requests, Duration::from_secs(2));
         if running.has_ended() {
             running.wait().expect_code(0);
             harness.expect_mirror(&server.catalogue());
@@ -261,6 +267,30 @@ fn told_to_stop_while_the_catalogue_hangs_it_leaves_with_75() {
         outcome.expect_json("new", &(RECORDS - held).to_string());
         harness.expect_mirror(&server.catalogue());
     }
+}
+
+#[test]
+fn told_to_stop_at_any_question_after_the_last_page_the_next_run_moves_the_watermark() {
+    let (server, harness) = stage(Quirks::default(), 30);
+    harness.harvest_quickly(&server, &PAGED).expect_code(0);
+    let requests = server.asked();
+    let mut late = 0;
+    for n in 1..=requests {
+        let (server, harness) = stage(Quirks::default(), 30);
+        server.fault_at(n, Fault::Stall);
+        let url = server.url();
+        let running = harness.spawn(&[&["harvest", &url][..], &PAGED].concat());
+        assert!(server.wait_for_stall(LONG), "{}", server.journal().told());
+        running.signal("TERM");
+        running.wait().expect_code(75);
+        late += usize::from(harness.store().records().len() == 30);
+        server.release();
+        server.clear_faults();
+        harness.harvest_quickly(&server, &PAGED).expect_code(0);
+        harness.expect_mirror(&server.catalogue());
+        assert_ne!(harness.store().watermark(), FIRST, "stopped at request {n}");
+    }
+    assert!(late > 1, "it was stopped {late} times after the last page");
 }
 
 #[test]
