@@ -503,7 +503,8 @@ impl Harvest<'_> {
             .chain(places.iter().map(|place| ProblemWrite { place, why: &why_bad }))
             .collect();
         let text = plan.cursor();
-        let skipped = self.skipped_before + self.counters.skipped + problems.len() as u64;
+        let told = self.tell_problems(&problems);
+        let skipped = self.skipped_before + self.counters.skipped + self.waiting.skipped() + told;
         let cursor = match self.phase {
             Phase::Window => CursorWrite::Window { plan: &text, newest: self.newest.text(), skipped },
             Phase::Inventory => CursorWrite::Inventory { plan: &text },
@@ -519,8 +520,7 @@ impl Harvest<'_> {
         let waiting = std::mem::take(&mut self.waiting);
         let counts = self.store.write_page(&page)?;
         self.waiting = waiting;
-        self.waiting.add(counts, &writes);
-        self.tell_problems(&problems);
+        self.waiting.add(counts, told, &writes, self.time.now());
         self.progress.page(plan.came().unwrap_or_else(|| self.counters.came()), plan.matched());
         Ok(counts)
     }
@@ -532,19 +532,20 @@ impl Harvest<'_> {
         self.counters = Counters { new: sum.new, updated: sum.updated, unchanged: sum.unchanged, ..self.counters };
     }
 
-    /// A problem that is met twice in a run, in the overlap of two pages, is told and counted once.
-    fn tell_problems(&mut self, problems: &[ProblemWrite<'_>]) {
+    /// Tells problems, and says how many: one that is met twice in a run, in the overlap of two pages, is told and counted once.
+    fn tell_problems(&mut self, problems: &[ProblemWrite<'_>]) -> u64 {
+        let told_before = self.told.len();
         for problem in problems {
             if self.told.len() >= TOLD_MAX || !self.told.insert(stable_hash(problem.place)) {
                 continue;
             }
-            self.counters.skipped += 1;
             match self.told.len() {
                 ..LOGGED_MAX => log::warn!("skipped: {}: {}", crate::http::escape_outside_text(problem.place, 200), problem.why),
                 LOGGED_MAX => log::warn!("skipped: many; the rest stands in the table problems"),
                 _ => {}
             }
         }
+        (self.told.len() - told_before) as u64
     }
 
     fn why_bad(&self) -> String {
@@ -566,7 +567,7 @@ impl Harvest<'_> {
             cursor: None,
             problems: &problems,
         })?;
-        self.tell_problems(&problems);
+        self.counters.skipped += self.tell_problems(&problems);
         Ok(())
     }
 

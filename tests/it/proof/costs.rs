@@ -57,11 +57,11 @@ fn waits(haste: u64) -> Vec<u128> {
 fn a_slow_catalogue_never_finds_a_page_waiting_and_a_quick_one_seldom_a_commit() {
     let slow = waits(0);
     let (first, rest) = slow.split_at(2);
-    assert_eq!(first, [20, 20], "before anything is known, and with nothing uncommitted");
-    assert!(rest.len() > 50 && rest.chunks(2).all(|page| page == [0, 20]), "{slow:?}");
+    assert_eq!(first, [4, 4], "before anything is known, and with nothing uncommitted");
+    assert!(rest.len() > 50 && rest.chunks(2).all(|page| page == [0, 4]), "{slow:?}");
     // All but one in a hundred are here.
     let quick = waits(100);
-    assert!(quick.len() < 40 && quick.iter().all(|within| *within == 20), "{quick:?}");
+    assert!(quick.len() < 40 && quick.iter().all(|within| *within == 4), "{quick:?}");
 }
 
 /// 10 % more than the changed records fill, and two.
