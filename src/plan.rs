@@ -200,7 +200,7 @@ struct List {
     step_back: u64,
     /// An overlap was as much as the catalogue sends at a time: ask beyond the boundary without one.
     bare: bool,
-    /// Such a page brought only what was known, and the boundary is looked at before anything is made of that.
+    /// Such a page brought only what was known, or nothing, and the boundary is looked at before anything is made of that.
     looked_again: bool,
     /// What such a page brought. It counts once the boundary was seen to have stayed where it was.
     tentative: Vec<(String, String)>,
@@ -627,6 +627,11 @@ impl Plan {
         in_proportion.min(REQUESTS_MAX)
     }
 
+    /// How many records a page brings.
+    fn served(&self) -> u64 {
+        u64::from(self.cap.unwrap_or(self.size).min(self.size))
+    }
+
     fn overlap(&self) -> u64 {
         let list = &self.list;
         if list.boundary == 0 || list.bare {
@@ -635,8 +640,7 @@ impl Plan {
         if list.step_back > 0 {
             return list.step_back.min(list.boundary);
         }
-        let served = u64::from(self.cap.unwrap_or(self.size).min(self.size));
-        let wanted = (served / 20).clamp(1, OVERLAP_MAX);
+        let wanted = (self.served() / 20).clamp(1, OVERLAP_MAX);
         wanted.min(list.boundary - list.hole.min(list.boundary))
     }
 
@@ -686,6 +690,12 @@ impl Plan {
         if asked.overlap == 0 {
             let reached = matched.or(self.list.matched_last).is_none_or(|matched| matched < asked.start) || self.matched_lies;
             if reached || (asked.start == 1 && matched.is_none()) {
+                if self.list.bare && self.served() == 1 && !self.evidence.moved && !self.list.looked_again {
+                    // No overlap had room for what follows. The end, or has that moved up in the meantime? The boundary tells.
+                    self.list.bare = false;
+                    self.list.looked_again = true;
+                    return;
+                }
                 return self.end_list();
             }
             self.list.gaps += 1;
