@@ -45,7 +45,7 @@ impl Harvest<'_> {
             }
         }
         let shapes = result.as_ref().ok().map(|read| read.shapes.to_text());
-        self.store.finish_run(&RunEnd {
+        let ended = self.store.finish_run(&RunEnd {
             run,
             source: &self.job.source,
             ended_at: &self.time.now_text(),
@@ -76,7 +76,12 @@ impl Harvest<'_> {
                 Err(_) => InventoryEnd::None,
             },
             error: error.as_deref(),
-        })?;
+        });
+        match ended {
+            // What was read is kept, only that it ended is not told: the next run takes this one for killed.
+            Err(locked @ StoreError::Busy { .. }) if matches!(result, Err(Error::Stopped(_))) => log::warn!("{locked}"),
+            ended => ended?,
+        }
         Ok(Ending {
             outcome,
             error: result.err(),

@@ -326,4 +326,21 @@ fn told_to_stop_while_another_writes_to_the_store_it_leaves_with_75() {
     other.execute_batch("ROLLBACK").expect("no lock any more");
     harness.harvest_quickly(&server, &PAGED).expect_code(0);
     harness.expect_mirror(&server.catalogue());
+
+    // With pages in the store, its summary tells of them, though its end cannot be written.
+    let (server, harness) = stage(Quirks::default(), RECORDS);
+    stall_at_page(&server, 5);
+    let url = server.url();
+    let running = harness.spawn(&[&["harvest", &url, "--json"][..], &PAGED].concat());
+    assert!(server.wait_for_stall(LONG), "{}", server.journal().told());
+    let other = rusqlite::Connection::open(harness.path("harvest_state.db")).expect("a store");
+    other.execute_batch("BEGIN IMMEDIATE").expect("the write lock, after at most a page");
+    running.signal("TERM");
+    let outcome = running.wait().expect_code(75).expect_json("outcome", "\"partial\"");
+    other.execute_batch("ROLLBACK").expect("no lock any more");
+    outcome.expect_json("new", &harness.store().records().len().to_string());
+    server.release();
+    server.clear_faults();
+    harness.harvest_quickly(&server, &PAGED).expect_code(0);
+    harness.expect_mirror(&server.catalogue());
 }
