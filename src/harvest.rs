@@ -645,7 +645,8 @@ impl Harvest<'_> {
     }
 
     fn why(&mut self, cause: Cause) -> Error {
-        let endless = || Error::Endless(format!("{}: the catalogue sends the same records over and over", self.job.source));
+        let why = "the catalogue sends the same records over and over, or none where more are to follow";
+        let endless = || Error::Endless(format!("{}: {why}", self.job.source));
         match cause {
             Cause::Unwell => self.last_failure.take().map_or_else(endless, Error::from),
             Cause::Endless => endless(),

@@ -17,8 +17,8 @@ use crate::store::{PageCounts, RecordWrite};
 
 /// How long an answer may let itself be waited for that is to find pages uncommitted.
 const PROMPT: Duration = Duration::from_millis(4);
-/// At the most so many pages and bytes of records wait, and for so long: what a killed run has to read again is that much work, and others
-/// who write to the store wait no longer.
+/// At the most so many pages and bytes of records wait, and for so long, looked at between two pages: what a killed run has to read again
+/// is that much work, and others who write to the store wait not much longer.
 const WAITING_PAGES_MAX: u64 = 50;
 const WAITING_BYTES_MAX: usize = 8 << 20;
 const WAITING_TIME_MAX: Duration = Duration::from_millis(50);
