@@ -13,7 +13,7 @@ use super::Harvest;
 use crate::catalogue::{Answer, Failure};
 use crate::csw::Query;
 use crate::error::Error;
-use crate::store::{PageCounts, RecordWrite};
+use crate::store::{BUSY_PAUSE, PageCounts, RecordWrite};
 
 /// How long an answer may let itself be waited for that is to find pages uncommitted.
 const PROMPT: Duration = Duration::from_millis(4);
@@ -23,7 +23,7 @@ const WAITING_PAGES_MAX: u64 = 50;
 const WAITING_BYTES_MAX: usize = 8 << 20;
 const WAITING_TIME_MAX: Duration = Duration::from_millis(50);
 /// After that the store is left to others for longer than the pause between two of their attempts.
-const BREATH: Duration = Duration::from_millis(4);
+const BREATH: Duration = BUSY_PAUSE.saturating_add(Duration::from_millis(1));
 
 /// Pages that are written and not committed.
 #[derive(Clone, Copy, Debug, Default)]

@@ -46,6 +46,7 @@ mod source;
 mod twins;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -70,6 +71,8 @@ use crate::signal::Stop;
 
 /// How long a writer waits for another one before it gives up with [`StoreError::Busy`].
 pub const BUSY_SECONDS: u64 = 30;
+/// Between two of its attempts.
+pub const BUSY_PAUSE: Duration = Duration::from_millis(3);
 
 /// Whether a store is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::error::StoreError;
-use super::{BUSY_SECONDS, schema};
+use super::{BUSY_PAUSE, BUSY_SECONDS, schema};
 use crate::signal::Stop;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -36,7 +36,6 @@ const STATEMENTS_CACHED: usize = 64;
 
 /// How long a writer still waits once it is told to stop.
 const BUSY_SECONDS_STOPPED: u64 = 2;
-const BUSY_PAUSE: Duration = Duration::from_millis(3);
 
 const WAL_ATTEMPTS: u32 = 50;
 const WAL_PAUSE: Duration = Duration::from_millis(20);
