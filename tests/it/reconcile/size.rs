@@ -1,4 +1,4 @@
-//! An inventory of a hundred thousand records takes no more memory than one of a thousand.
+//! An inventory of many records takes no more memory than one of few, once the cache of the store is full.
 
 use std::time::Duration;
 
@@ -34,7 +34,9 @@ fn peak(records: usize) -> u64 {
 }
 
 #[test]
-fn a_hundred_times_the_records_take_no_more_memory() {
-    let (few, many) = (peak(1_000), peak(100_000));
-    assert!(many <= few + 16 * MIB, "{few} KiB for 1,000 records, {many} KiB for 100,000");
+fn five_times_the_records_take_no_more_memory() {
+    // Both are beyond what fills the store's cache, so that the rest is what grows with the catalogue; a hash of each record would be
+    // twice the margin.
+    let (few, many) = (peak(30_000), peak(150_000));
+    assert!(many <= few + 4 * MIB, "{few} KiB for 30,000 records, {many} KiB for 150,000");
 }
