@@ -274,6 +274,12 @@ mod tests {
             let error = with_header(text).check(None).unwrap_err();
             assert!(matches!(&error, Error::Usage(text) if !text.contains("hunter2")), "{error:?}");
         }
+        let given = |names: [&str; 2]| {
+            let header = names.map(|name| format!("{name}: hunter2")).to_vec();
+            TypedAccess { header, ..TypedAccess::default() }.check(None).map(|access| access.headers.len())
+        };
+        assert_eq!(given(["X-Key", "x-key"]).unwrap(), 2);
+        assert!(matches!(given(["Authorization", "authorization"]), Err(Error::Usage(text)) if text.contains("once only")));
     }
 
     #[test]

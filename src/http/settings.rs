@@ -153,6 +153,9 @@ pub(super) fn private_headers(settings: &HttpSettings) -> Result<HeaderMap, Sett
         if HEADERS_OURS.contains(&name) {
             return Err(SettingsError::Header(format!("{shown} is not yours to set")));
         }
+        if name == header::AUTHORIZATION && headers.contains_key(&name) {
+            return Err(SettingsError::Header(format!("{shown} can be given once only")));
+        }
         let mut value = HeaderValue::from_bytes(value.as_bytes())
             .map_err(|_| SettingsError::Header(format!("{shown} has a value that cannot be sent")))?;
         value.set_sensitive(true);
