@@ -78,8 +78,8 @@ fn attempt(settings: &HarvestSettings, stop: &Stop) -> Result<Ending, Error> {
         Keep::Commit => Mode::ReadWrite,
         Keep::DryRun => Mode::DryRun,
     };
-    let mut store = Store::open(&settings.db, mode)?;
-    store.heed(stop)?;
+    let store = Store::open_heeding(&settings.db, mode, stop);
+    let mut store = store.map_err(|error| unless_stopped(error.into(), stop))?;
     let mut catalogue = connect(transport, settings, stop)?;
     let mut progress = progress::of_a_run();
     let ending = harvest(&mut store, &mut catalogue, &job(settings), &mut time, stop, progress.as_mut());

@@ -100,12 +100,18 @@ impl Store {
     ///
     /// The file is looked at first: one that is no store of ours, or a newer one, is left byte for byte as it was.
     pub fn open(path: &Path, mode: Mode) -> Result<Self, StoreError> {
-        Self::open_with(path, mode, schema::STEPS)
+        Self::open_heeding(path, mode, &Stop::new())
+    }
+
+    /// The same for a run that can be told to stop: whatever then waits for another writer, now and later, fails with
+    /// [`StoreError::Busy`] before long.
+    pub fn open_heeding(path: &Path, mode: Mode, stop: &Stop) -> Result<Self, StoreError> {
+        Self::open_with(path, mode, schema::STEPS, stop)
     }
 
     /// Opens a store to be looked at. Never makes a file: [`StoreError::Missing`] when there is none. Methods that write fail.
     pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
-        let connection = open::reader(path, schema::STEPS).map_err(|error| match error {
+        let connection = open::reader(path, schema::STEPS, &Stop::new()).map_err(|error| match error {
             // Nothing was to be made.
             StoreError::Create { path, why } => StoreError::Other { path, why },
             other => other,
@@ -120,11 +126,6 @@ impl Store {
         Self::in_place_of(Path::new(":memory:"))
     }
 
-    /// Lets a writer that waits for another one be told to stop: it then fails with [`StoreError::Busy`] before long.
-    pub fn heed(&mut self, stop: &Stop) -> Result<(), StoreError> {
-        open::patience(&mut self.connection, Some(stop.clone())).map_err(|error| self.failed(&error))
-    }
-
     /// Bounds the size of the store, in pages of 16 KiB: a write beyond fails with [`StoreError::Full`], as on a full disk. It
     /// holds for this opening of the store only, and cannot be less than what the store has already. Meant for trying out the
     /// full disk.
@@ -132,11 +133,11 @@ impl Store {
         self.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).map_err(|error| self.failed(&error))
     }
 
-    fn open_with(path: &Path, mode: Mode, steps: &[&str]) -> Result<Self, StoreError> {
+    fn open_with(path: &Path, mode: Mode, steps: &[&str], stop: &Stop) -> Result<Self, StoreError> {
         match mode {
-            Mode::ReadWrite => Self::over(path, open::writer(path, steps)?, Face::Direct),
+            Mode::ReadWrite => Self::over(path, open::writer(path, steps, stop)?, Face::Direct),
             Mode::DryRun if open::inspect(path, steps)? == Found::Nothing => Self::in_place_of(path),
-            Mode::DryRun => match open::reader(path, steps) {
+            Mode::DryRun => match open::reader(path, steps, stop) {
                 Err(StoreError::Missing { .. }) => Self::in_place_of(path),
                 reader => Self::over(path, reader?, Face::Overlay),
             },

@@ -120,7 +120,7 @@ fn big_endian(header: &[u8], offset: usize) -> Option<u32> {
 }
 
 /// A connection that writes. Makes the store where there is none, and brings an older one up to date.
-pub(super) fn writer(path: &Path, steps: &[&str]) -> Result<Connection, StoreError> {
+pub(super) fn writer(path: &Path, steps: &[&str], stop: &Stop) -> Result<Connection, StoreError> {
     inspect(path, steps)?;
     // Root may write to a file whose every write bit is off; whoever took them off did not want that.
     if fs::metadata(path).is_ok_and(|metadata| metadata.permissions().readonly()) {
@@ -129,7 +129,7 @@ pub(super) fn writer(path: &Path, steps: &[&str]) -> Result<Connection, StoreErr
     let failed = |error: rusqlite::Error| StoreError::of(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(plain(path)?, flags).map_err(failed)?;
-    patience(&mut connection, None).map_err(failed)?;
+    patience(&mut connection, stop).map_err(failed)?;
     let version = recognise(path, &connection, steps)?;
     if connection.is_readonly("main").map_err(failed)? {
         return Err(StoreError::ReadOnly { path: path.to_path_buf() });
@@ -140,13 +140,13 @@ pub(super) fn writer(path: &Path, steps: &[&str]) -> Result<Connection, StoreErr
     // The new store is made before the change to WAL, so that its header in the file itself says from the first moment whose it is.
     schema::migrate(&mut connection, steps).map_err(failed)?;
     expect_tables(path, &connection, schema::TABLES.len())?;
-    settings(&connection).and_then(|()| write_ahead(&mut connection)).map_err(failed)?;
+    settings(&connection).and_then(|()| write_ahead(&mut connection, stop)).map_err(failed)?;
     Ok(connection)
 }
 
 /// A connection to a store that is there, for reading. It may have to recover a WAL, which is why it is not opened read-only: a
 /// read-only connection cannot, and leaves its `-shm` behind, owned by whoever looked.
-pub(super) fn reader(path: &Path, steps: &[&str]) -> Result<Connection, StoreError> {
+pub(super) fn reader(path: &Path, steps: &[&str], stop: &Stop) -> Result<Connection, StoreError> {
     let missing = || StoreError::Missing { path: path.to_path_buf() };
     if fs::metadata(path).is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)) {
         return Err(missing());
@@ -155,7 +155,7 @@ pub(super) fn reader(path: &Path, steps: &[&str]) -> Result<Connection, StoreErr
         return Err(missing());
     }
     let failed = |error: rusqlite::Error| StoreError::of(path, &error);
-    let connection = connect_for_reading(path)?;
+    let connection = connect_for_reading(path, stop)?;
     let found = recognise(path, &connection, steps)?;
     let known = schema::version_of(steps);
     if found == 0 {
@@ -178,10 +178,10 @@ pub(super) fn memory() -> rusqlite::Result<Connection> {
 }
 
 /// Where the directory may not be written to and no WAL is left, the file is whole and can be read as it lies.
-fn connect_for_reading(path: &Path) -> Result<Connection, StoreError> {
+fn connect_for_reading(path: &Path, stop: &Stop) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let first = Connection::open_with_flags(plain(path)?, flags).and_then(|mut connection| {
-        patience(&mut connection, None)?;
+        patience(&mut connection, stop)?;
         schema::user_version(&connection)?;
         Ok(connection)
     });
@@ -271,14 +271,14 @@ fn expect_tables(path: &Path, connection: &Connection, first: usize) -> Result<(
 /// Lets a connection wait for another's write lock, and no longer than a moment once a stop is requested.
 ///
 /// SQLite's own waits grow to a tenth of a second; whoever writes one page after the other leaves gaps of a few milliseconds.
-pub(super) fn patience(connection: &mut Connection, stop: Option<Stop>) -> rusqlite::Result<()> {
+fn patience(connection: &mut Connection, stop: &Stop) -> rusqlite::Result<()> {
+    let stop = stop.clone();
     let mut began = Instant::now();
     connection.busy_handler(Some(move |attempts| {
         if attempts == 0 {
             began = Instant::now();
         }
-        let stopped = stop.as_ref().is_some_and(|stop| stop.requested().is_some());
-        let seconds = if stopped { BUSY_SECONDS_STOPPED } else { BUSY_SECONDS };
+        let seconds = if stop.requested().is_some() { BUSY_SECONDS_STOPPED } else { BUSY_SECONDS };
         let waits = began.elapsed() < Duration::from_secs(seconds);
         if waits {
             thread::sleep(BUSY_PAUSE);
@@ -300,28 +300,28 @@ fn settings(connection: &Connection) -> rusqlite::Result<()> {
 /// The change to WAL happens once in a store's life and wants it alone. Of two processes that try at the same time SQLite turns
 /// one away at once, whatever its busy time-out. Without WAL (also where the file system has no shared memory) the store is
 /// slower, and as safe.
-fn write_ahead(connection: &mut Connection) -> rusqlite::Result<()> {
+fn write_ahead(connection: &mut Connection, stop: &Stop) -> rusqlite::Result<()> {
     connection.busy_timeout(WAL_PAUSE)?;
     for _ in 0..WAL_ATTEMPTS {
         match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
-            Ok(mode) if mode == "wal" => return patience(connection, None),
+            Ok(mode) if mode == "wal" => return patience(connection, stop),
             Ok(mode) => {
                 log::warn!("the file system of the store does not allow WAL; its journal mode is {mode}");
-                return patience(connection, None);
+                return patience(connection, stop);
             }
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => thread::sleep(WAL_PAUSE),
             Err(error) => return Err(error),
         }
     }
     log::warn!("the store is in use and could not be changed to WAL; the next run tries again");
-    patience(connection, None)
+    patience(connection, stop)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use super::super::fixture::{NOW, Place, SOURCE, page, try_page};
+    use super::super::fixture::{NOW, Place, SOURCE, begin, page, try_page};
     use super::*;
     use crate::store::{Mode, Store};
 
@@ -405,15 +405,20 @@ mod tests {
     #[test]
     fn a_writer_that_is_told_to_stop_waits_no_longer_than_a_moment() {
         let place = Place::new();
-        let (mut store, _) = place.begun();
+        drop(place.open());
         let stop = Stop::new();
-        store.heed(&stop).unwrap();
+        let mut store = Store::open_heeding(&place.path(), Mode::ReadWrite, &stop).unwrap();
+        begin(&mut store);
         let other = place.sql();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         stop.ask();
         assert_eq!(try_page(&mut store, &[("a", None, "a")], NOW, None), Err(StoreError::Busy { path: place.path() }));
+        // Nor where it would first make a newer store of an older one.
+        let opened = Store::open_with(&place.path(), Mode::ReadWrite, ONE_MORE, &stop);
+        assert_eq!(opened.unwrap_err(), StoreError::Busy { path: place.path() });
         other.execute_batch("ROLLBACK").unwrap();
         page(&mut store, &[("a", None, "a")], NOW);
+        drop(Store::open_with(&place.path(), Mode::ReadWrite, ONE_MORE, &stop).unwrap());
     }
 
     #[test]
@@ -490,11 +495,12 @@ mod tests {
         let place = Place::new();
         drop(place.open());
         let older = StoreError::Older { path: place.path(), found: KNOWN, known: KNOWN + 1 };
-        assert_eq!(reader(&place.path(), ONE_MORE).unwrap_err(), older);
-        assert_eq!(Store::open_with(&place.path(), Mode::DryRun, ONE_MORE).unwrap_err(), older);
-        drop(Store::open_with(&place.path(), Mode::ReadWrite, ONE_MORE).unwrap());
-        reader(&place.path(), ONE_MORE).unwrap();
-        Store::open_with(&place.path(), Mode::DryRun, ONE_MORE).unwrap();
+        assert_eq!(reader(&place.path(), ONE_MORE, &Stop::new()).unwrap_err(), older);
+        let open = |mode| Store::open_with(&place.path(), mode, ONE_MORE, &Stop::new());
+        assert_eq!(open(Mode::DryRun).unwrap_err(), older);
+        drop(open(Mode::ReadWrite).unwrap());
+        reader(&place.path(), ONE_MORE, &Stop::new()).unwrap();
+        open(Mode::DryRun).unwrap();
     }
 
     #[test]
