@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
 const NONE: usize = 0;
@@ -66,7 +66,8 @@ impl Stop {
 
     /// One that SIGTERM and SIGINT set, also in a process with the number 1, where the kernel drops signals without a handler.
     ///
-    /// A second signal, after the first was noticed by [`Stop::requested`], has its default action: the process dies at once.
+    /// A second signal, after the first was noticed by [`Stop::requested`], has its default action: the process dies at once. A file
+    /// that grows beyond what `ulimit -f` allows kills the process no more: the write fails, and that is told.
     ///
     /// # Errors
     /// The handlers could not be installed.
@@ -76,6 +77,8 @@ impl Stop {
             flag::register_conditional_default(signal, Arc::clone(&stop.seen))?;
             flag::register_usize(signal, Arc::clone(&stop.signal), number)?;
         }
+        // Any handler takes the place of death.
+        flag::register(SIGXFSZ, Arc::default())?;
         Ok(stop)
     }
 

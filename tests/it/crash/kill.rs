@@ -1,5 +1,6 @@
 //! SIGKILL at every page and at every request, SIGTERM and SIGINT while the catalogue hangs.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::expect_sound;
@@ -306,10 +307,9 @@ fn told_to_stop_while_it_waits_it_leaves_with_75() {
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
-#[test]
-fn told_to_stop_while_another_writes_to_the_store_it_leaves_with_75() {
-    let (server, harness) = stage(Quirks::default(), 20);
-    harness.harvest_quickly(&server, &PAGED).expect_code(0);
+/// A run is told to stop while another process holds the write lock; the next one is complete.
+fn leave_a_locked_store(server: &Server, harness: &Harness) {
+    let _ = std::fs::remove_file(harness.path("lock"));
     let other = rusqlite::Connection::open(harness.path("harvest_state.db")).expect("a store");
     other.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
     let url = server.url();
@@ -324,8 +324,24 @@ fn told_to_stop_while_another_writes_to_the_store_it_leaves_with_75() {
     running.signal("TERM");
     running.wait().expect_code(75).expect_stderr("run it again").expect_json("exit_code", "75");
     other.execute_batch("ROLLBACK").expect("no lock any more");
-    harness.harvest_quickly(&server, &PAGED).expect_code(0);
+    harness.harvest_quickly(server, &PAGED).expect_code(0);
     harness.expect_mirror(&server.catalogue());
+}
+
+#[test]
+fn told_to_stop_while_another_writes_to_the_store_it_leaves_with_75() {
+    let (server, harness) = stage(Quirks::default(), 20);
+    harness.harvest_quickly(&server, &PAGED).expect_code(0);
+    leave_a_locked_store(&server, &harness);
+    // An older store, which is brought up to date while it is opened.
+    let back = "DROP TABLE inventories; DROP TABLE met; PRAGMA user_version = 1";
+    let older = rusqlite::Connection::open(harness.path("harvest_state.db")).expect("a store");
+    let columns = ["at", "gap", "new", "updated", "deleted", "tried_at", "tried_gap"];
+    let columns = columns.map(|column| format!("ALTER TABLE harvest_state DROP COLUMN inventory_{column};")).concat();
+    let batch = format!("{columns} ALTER TABLE runs DROP COLUMN reconciled; {back}");
+    older.execute_batch(&batch).expect("the store of the first version");
+    drop(older);
+    leave_a_locked_store(&server, &harness);
 
     // With pages in the store, its summary tells of them, though its end cannot be written.
     let (server, harness) = stage(Quirks::default(), RECORDS);
@@ -341,6 +357,20 @@ fn told_to_stop_while_another_writes_to_the_store_it_leaves_with_75() {
     outcome.expect_json("new", &harness.store().records().len().to_string());
     server.release();
     server.clear_faults();
+    harness.harvest_quickly(&server, &PAGED).expect_code(0);
+    harness.expect_mirror(&server.catalogue());
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_74_and_not_death_by_signal() {
+    let (server, mut harness) = stage(Quirks::default(), RECORDS);
+    let limited = ["-c", "ulimit -f 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_csw-harvester"), "harvest"];
+    harness = harness.with_binary(Path::new("sh"));
+    let url = server.url();
+    let outcome = harness.run(&[&limited[..], &[&url, "--json"], &PAGED].concat());
+    outcome.expect_code(74).expect_stderr("I/O error").expect_json("exit_code", "74");
+    // Where it may grow again, the run goes on.
+    harness = harness.with_binary(Path::new(env!("CARGO_BIN_EXE_csw-harvester")));
     harness.harvest_quickly(&server, &PAGED).expect_code(0);
     harness.expect_mirror(&server.catalogue());
 }
