@@ -15,6 +15,9 @@
 //!               +-----server: halve by time -+         any state --> Failed
 //! ```
 //!
+//! An answer that says that the list ends, where the pages said that it goes on, leads to Doubting: the head of the list tells whether it
+//! has become shorter, or whether nothing comes beyond a ceiling.
+//!
 //! Between the first page of a filtered window and its second, where the clock is the server's, stands Closing: it asks whether any
 //! stamp runs ahead, and if none does the rest is read up to the beginning of the run.
 //!
@@ -48,7 +51,7 @@ const PASSES_MAX: u32 = 4;
 const STALE_PAGES_MAX: u32 = 12;
 /// Elements by which a page is recognised as the one before it.
 const BEYOND_MAX: usize = 4;
-/// Empty pages in a row that are stepped over.
+/// Empty pages in a row that are stepped over; more are a ceiling.
 const GAPS_MAX: u32 = 3;
 /// Failing positions in a row that mean the service is unwell, or a ceiling.
 const BAD_POSITIONS_MAX: u32 = 3;
@@ -211,9 +214,22 @@ struct List {
     furthest: u64,
     matched_first: Option<u64>,
     matched_last: Option<u64>,
-    gaps: u32,
+    /// `matched` of the last page that had records.
+    matched_shown: Option<u64>,
+    silence: Option<Silence>,
+    /// Whether the head of the list says that it goes on, where an answer without records said that it ends.
+    goes_on: Option<bool>,
     /// The last stamp before the boundary that could be read.
     last: Option<Micros>,
+}
+
+/// Answers without records since the last one that had some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Silence {
+    pages: u32,
+    /// The boundary before it, and what was held against the pass.
+    boundary: u64,
+    evidence: Evidence,
 }
 
 /// A request under way.
@@ -231,6 +247,9 @@ enum State {
     Splitting,
     /// Asking whether any stamp runs ahead of the catalogue's time, before the window is closed at it.
     Closing,
+    /// An answer without records says that the list ends before this position, where the pages said that it goes on. Asking for the head
+    /// of the list, which says how long it is now.
+    Doubting(Asked),
     NeedsClock(Want),
     Done(Certainty),
     Failed(Cause),
@@ -394,19 +413,24 @@ impl Plan {
                 upper: None,
             })),
             State::Splitting => Step::Count(Query::hits(self.part_window(self.part))),
+            State::Doubting(_) => self.ask(Asked { start: 1, size: 1, overlap: 0 }),
             State::Reading => {
                 let overlap = self.overlap();
-                self.asked = Asked { start: self.list.boundary + 1 - overlap, size: self.size, overlap };
-                Step::Ask(Query {
-                    window: self.list.window.clone(),
-                    start_position: self.asked.start,
-                    max_records: self.asked.size,
-                    result_type: ResultType::Results,
-                    element_set: self.order.element_set,
-                    ..Query::default()
-                })
+                self.ask(Asked { start: self.list.boundary + 1 - overlap, size: self.size, overlap })
             }
         }
+    }
+
+    fn ask(&mut self, asked: Asked) -> Step {
+        self.asked = asked;
+        Step::Ask(Query {
+            window: self.list.window.clone(),
+            start_position: asked.start,
+            max_records: asked.size,
+            result_type: ResultType::Results,
+            element_set: self.order.element_set,
+            ..Query::default()
+        })
     }
 
     /// The number of the pass over the window, from 1. Identifiers seen count as seen *here* only within a pass.
@@ -527,8 +551,16 @@ impl Plan {
         self.pages += 1;
         self.bad.append(&mut self.suspects);
         let asked = self.asked;
+        if page.elements.is_empty() {
+            self.begin_silence();
+        }
         self.note_counters(page, asked);
         self.note_elements(page, asked);
+        if let State::Doubting(silent) = self.state {
+            // Wherever its record stands now, no overlap may be recognised by it.
+            self.contiguous = false;
+            return self.end_doubt(page.matched.filter(|_| !page.elements.is_empty()), silent);
+        }
         self.size = self.size.saturating_mul(2).min(self.size_max);
         if self.contradicted && self.list.landing.is_some() {
             return self.leave_keys();
@@ -578,9 +610,15 @@ impl Plan {
     pub fn on_failure(&mut self, failure: PageFailure) {
         self.requests += 1;
         let asked = self.asked;
+        if let State::Doubting(silent) = self.state {
+            return self.end_doubt(None, silent);
+        }
         match failure {
             PageFailure::Ceiling => self.hit_ceiling(),
-            PageFailure::PastTheEnd => self.on_empty(None, asked),
+            PageFailure::PastTheEnd => {
+                self.begin_silence();
+                self.on_empty(None, asked);
+            }
             PageFailure::TooLarge if asked.size > 1 => {
                 self.size_max = (asked.size / 2).max(1);
                 self.size = self.size_max;
@@ -656,6 +694,9 @@ impl Plan {
         self.evidence.shrunk |= self.matched_is_total() && self.list.matched_last.is_some_and(|last| matched < last);
         self.list.matched_first.get_or_insert(matched);
         self.list.matched_last = Some(matched);
+        if count > 0 {
+            self.list.matched_shown = Some(matched);
+        }
         self.matched.get_or_insert(matched);
         self.matched_most = self.matched_most.max(matched);
     }
@@ -686,7 +727,29 @@ impl Plan {
         }
     }
 
+    /// An answer without records, or a report that the position lies past the end.
     fn on_empty(&mut self, matched: Option<u64>, asked: Asked) {
+        let ends = asked.start > 1 && matched.is_none_or(|matched| matched < asked.start);
+        let went_on = self.matched_is_total() && self.list.matched_shown.is_some_and(|shown| shown >= asked.start);
+        match self.list.goes_on {
+            None if ends && went_on => self.state = State::Doubting(asked),
+            Some(true) if ends && went_on => self.meet_silence(),
+            _ => self.take_empty(matched, asked),
+        }
+    }
+
+    /// What the head of the list says now: it has become shorter, or it goes on. Then it is asked again whether it ends here: it may have
+    /// grown in between.
+    fn end_doubt(&mut self, matched: Option<u64>, silent: Asked) {
+        self.state = State::Reading;
+        let goes_on = matched.is_some_and(|matched| matched >= silent.start);
+        self.list.goes_on = Some(goes_on);
+        if !goes_on {
+            self.take_empty(matched, silent);
+        }
+    }
+
+    fn take_empty(&mut self, matched: Option<u64>, asked: Asked) {
         if asked.overlap == 0 {
             let reached = matched.or(self.list.matched_last).is_none_or(|matched| matched < asked.start) || self.matched_lies;
             if reached || (asked.start == 1 && matched.is_none()) {
@@ -698,10 +761,8 @@ impl Plan {
                 }
                 return self.end_list();
             }
-            self.list.gaps += 1;
-            if self.list.gaps > GAPS_MAX || matched.is_none() {
-                self.evidence.short = true;
-                return self.end_list();
+            if self.is_silent() || matched.is_none() {
+                return self.meet_silence();
             }
             self.list.boundary += u64::from(asked.size);
             self.list.hole = self.list.boundary;
@@ -712,10 +773,40 @@ impl Plan {
             self.evidence.shrunk |= matched != Some(0);
             return self.end_list();
         }
+        if self.is_silent() {
+            return self.meet_silence();
+        }
         if let Some(matched) = matched {
             self.list.boundary = self.list.boundary.min(matched);
         }
         self.step_back(asked);
+    }
+
+    fn begin_silence(&mut self) {
+        let Plan { list, evidence, .. } = self;
+        list.silence.get_or_insert(Silence { pages: 0, boundary: list.boundary, evidence: *evidence });
+    }
+
+    /// Counts an empty page that may be one among others, and says whether they are too many.
+    fn is_silent(&mut self) -> bool {
+        let Some(silence) = &mut self.list.silence else { return false };
+        silence.pages += 1;
+        silence.pages > GAPS_MAX
+    }
+
+    /// The count goes on, and nothing comes any more: a ceiling that is not told. What the empty pages looked like is nothing against
+    /// the pass then.
+    fn meet_silence(&mut self) {
+        if let Some(silence) = self.list.silence.take() {
+            self.list.boundary = silence.boundary;
+            self.evidence = silence.evidence;
+        }
+        if self.ceiling_tried || self.list.boundary == 0 {
+            self.evidence.short = true;
+            return self.end_list();
+        }
+        self.list.hole = 0;
+        self.hit_ceiling();
     }
 
     fn verify(&mut self, page: &PageFacts<'_>, asked: Asked) -> Verdict {
@@ -787,7 +878,10 @@ impl Plan {
             self.note_anchors(page);
         }
         self.list.step_back = 0;
-        self.list.gaps = 0;
+        self.list.silence = None;
+        if fresh {
+            self.list.goes_on = None;
+        }
         self.ceiling_tried &= !fresh;
         self.note_beyond(page, asked, fresh);
         self.list.furthest = self.list.furthest.max(end);

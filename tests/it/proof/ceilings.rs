@@ -4,7 +4,7 @@ use crate::cases::play;
 use crate::invariants::{rows, the_rows_stayed, the_store_is_the_catalogue};
 use crate::moving::Bench;
 use crate::support::model::{Catalogue, ModelRecord};
-use crate::support::quirks::{CeilingFace, Clock, EditedStamp, Quirks};
+use crate::support::quirks::{CeilingFace, Clock, EditedStamp, PastEnd, Quirks};
 use crate::support::stamps::{DAY, MINUTE, Micros, StampShape, day, seconds_z};
 
 /// What the records show where the filter follows a clock of the catalogue's own.
@@ -95,6 +95,22 @@ fn a_ceiling_that_nobody_tells_is_passed_by_halving() {
     expect_everything("unrelated", by_server(10_000, CeilingFace::MatchedPinned, 50_000, Shown::Unrelated));
 }
 
+/// The faces of a ceiling that shows itself only in that nothing comes any more.
+const SILENT: [CeilingFace; 3] = [CeilingFace::Silence, CeilingFace::EmptyPage, CeilingFace::NoneMatch];
+const PAST_ENDS: [PastEnd; 4] = [PastEnd::EmptyNextOne, PastEnd::EmptyNextZero, PastEnd::Exception, PastEnd::Buried];
+
+#[test]
+fn a_ceiling_where_nothing_comes_any_more_is_passed() {
+    for (face, past_end) in SILENT.into_iter().flat_map(|face| PAST_ENDS.map(|past_end| (face, past_end))) {
+        let with = |mut catalogue: Catalogue| {
+            catalogue.quirks_mut().past_end = past_end;
+            catalogue
+        };
+        expect_everything(&format!("record, {face:?}, {past_end:?}"), with(by_record(2_000, face, 9_000)));
+        expect_everything(&format!("unrelated, {face:?}, {past_end:?}"), with(by_server(2_000, face, 9_000, Shown::Unrelated)));
+    }
+}
+
 /// The same by the binary, with a tenth of it.
 #[track_caller]
 fn expect_everything_by_the_binary(catalogues: Vec<Catalogue>) {
@@ -111,7 +127,7 @@ fn expect_everything_by_the_binary(catalogues: Vec<Catalogue>) {
 
 #[test]
 fn the_binary_passes_a_ceiling_that_is_told() {
-    for face in [CeilingFace::Exception, CeilingFace::Http500] {
+    for face in [CeilingFace::Exception, CeilingFace::Http500, CeilingFace::NoneMatch] {
         expect_everything_by_the_binary(vec![by_record(1_000, face, 5_000), by_server(1_000, face, 5_000, Shown::Unrelated)]);
     }
 }

@@ -201,7 +201,7 @@ impl Catalogue {
         match face {
             CeilingFace::Exception => Some(Err(self.report("NoApplicableCode", "", &text))),
             CeilingFace::Http500 => Some(Ok(ModelAnswer::Http { status: 500, body: String::new() })),
-            CeilingFace::MatchedPinned => None,
+            CeilingFace::MatchedPinned | CeilingFace::Silence | CeilingFace::EmptyPage | CeilingFace::NoneMatch => None,
         }
     }
 
@@ -232,18 +232,22 @@ impl Catalogue {
     }
 
     fn page(&self, request: &ModelRequest, selected: &[u32], start: u64, asked: u64) -> ModelAnswer {
-        let total = match self.quirks.ceiling {
-            Some((ceiling, CeilingFace::MatchedPinned)) => ceiling.min(selected.len() as u64),
-            _ => selected.len() as u64,
+        let count = selected.len() as u64;
+        let (total, within_reach) = match self.quirks.ceiling {
+            Some((ceiling, CeilingFace::MatchedPinned)) => (ceiling.min(count), ceiling.min(count)),
+            Some((ceiling, CeilingFace::Silence)) => (count, ceiling.min(count)),
+            Some((ceiling, CeilingFace::EmptyPage)) if start > ceiling => (count, 0),
+            Some((ceiling, CeilingFace::NoneMatch)) if start > ceiling => (0, 0),
+            _ => (count, count),
         };
         let mut place = Place { start, asked, total, returned: 0 };
         if request.hits && self.quirks.hits != Hits::SendsRecords {
             return self.count_only(&mut place);
         }
-        if start > total {
+        if start > within_reach {
             return self.past_the_end(selected, &place);
         }
-        let end = total.min(start - 1 + asked);
+        let end = within_reach.min(start - 1 + asked);
         let chosen = &selected[(start - 1) as usize..end as usize];
         let records: Vec<Arc<ModelRecord>> = chosen.iter().map(|index| Arc::clone(&self.records[*index as usize])).collect();
         if let Some(failure) = records.iter().find_map(|record| self.failure(record, &request.schema)) {

@@ -172,6 +172,12 @@ pub(crate) enum CeilingFace {
     Http500,
     /// No more than that many are said to match, and nothing beyond is to be had (GeoNetwork 4.0).
     MatchedPinned,
+    /// The count is right, and nothing beyond is to be had.
+    Silence,
+    /// A page that begins beyond it is empty, with the right count. One that begins before it is whole.
+    EmptyPage,
+    /// The same, and nothing is said to match.
+    NoneMatch,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

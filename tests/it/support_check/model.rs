@@ -302,7 +302,7 @@ fn ties_keep_their_place_or_are_shuffled_each_time() {
 }
 
 #[test]
-fn a_ceiling_has_three_faces() {
+fn a_ceiling_has_six_faces() {
     let mut catalogue = catalogue(with(|quirks| quirks.ceiling = Some((100, CeilingFace::Exception))), 230);
     assert_eq!(page(&mut catalogue, &ModelRequest::page(51, 50)).identifiers.len(), 50);
     assert!(report(&mut catalogue, &ModelRequest::page(52, 50)).text.starts_with("Result window is too large"));
@@ -313,6 +313,15 @@ fn a_ceiling_has_three_faces() {
     catalogue.quirks_mut().ceiling = Some((100, CeilingFace::MatchedPinned));
     let last = page(&mut catalogue, &ModelRequest::page(91, 50));
     assert_eq!((last.matched.as_deref(), last.identifiers.len(), last.next), (Some("100"), 10, Some(0)));
+    for (face, matched, count) in
+        [(CeilingFace::Silence, "230", 10), (CeilingFace::EmptyPage, "230", 50), (CeilingFace::NoneMatch, "0", 50)]
+    {
+        catalogue.quirks_mut().ceiling = Some((100, face));
+        let crossing = page(&mut catalogue, &ModelRequest::page(91, 50));
+        assert_eq!((crossing.matched.as_deref(), crossing.identifiers.len()), (Some("230"), count), "{face:?}");
+        let beyond = page(&mut catalogue, &ModelRequest::page(101, 50));
+        assert_eq!((beyond.matched.as_deref(), beyond.identifiers.len()), (Some(matched), 0), "{face:?}");
+    }
 }
 
 #[test]
