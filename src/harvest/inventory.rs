@@ -321,9 +321,16 @@ impl Harvest<'_> {
         if each && !self.ask_before_deleting(gone, read.whole)? {
             return Ok(Verdict::Unknown);
         }
-        let deleted = self.store.bury_gone(&self.job.source, &self.time.now_text())?;
-        self.counters.deleted += deleted;
-        Ok(Verdict::Deleted(deleted))
+        let mut deleted = 0;
+        loop {
+            self.stop.check()?;
+            let buried = self.store.bury_some(&self.job.source, &self.time.now_text())?;
+            if buried == 0 {
+                return Ok(Verdict::Deleted(deleted));
+            }
+            deleted += buried;
+            self.counters.deleted += buried;
+        }
     }
 
     /// Whether the catalogue gives any of the first that were not met: then its lists lack what it holds, whatever they say.

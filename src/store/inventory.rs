@@ -158,18 +158,11 @@ impl Store {
         spare().map_err(|error| self.failed(&error))
     }
 
-    /// Moves what is left of what was collected to the tombstones. A killed call leaves the rest to a later inventory.
-    pub fn bury_gone(&mut self, source: &str, deleted_at: &str) -> Result<u64, StoreError> {
+    /// Moves some of what is left of what was collected to the tombstones, in one transaction, and says how many: 0 when nothing is left.
+    /// What is never moved is left to a later inventory.
+    pub fn bury_some(&mut self, source: &str, deleted_at: &str) -> Result<u64, StoreError> {
         let mut marks = self.marks_of(source)?;
-        let mut buried = 0;
-        loop {
-            let batch = bury_batch(&mut self.connection, self.face, &mut marks, deleted_at).map_err(|error| self.failed(&error))?;
-            buried += batch;
-            // Every batch takes away what it buried.
-            if batch < u64::from(BURIED_BATCH_RECORDS) {
-                return Ok(buried);
-            }
-        }
+        bury_batch(&mut self.connection, self.face, &mut marks, deleted_at).map_err(|error| self.failed(&error))
     }
 }
 
@@ -277,10 +270,10 @@ mod tests {
         assert_eq!(store.gone_after("", 10).unwrap(), ["c", "d"]);
         assert_eq!(store.gone_after("c", 10).unwrap(), ["d"]);
         store.spare(["c"].into_iter()).unwrap();
-        assert_eq!(store.bury_gone(SOURCE, NOW).unwrap(), 1);
+        assert_eq!(store.bury_some(SOURCE, NOW).unwrap(), 1);
         assert_eq!(contents(&place.sql()), owned(&[("a", "a"), ("b", "b2"), ("c", "c"), ("e", "e")]));
         assert_eq!(tombstones(&place), [("d".to_owned(), 7)]);
-        assert_eq!(store.bury_gone(SOURCE, NOW).unwrap(), 0);
+        assert_eq!(store.bury_some(SOURCE, NOW).unwrap(), 0);
         page(&mut store, &[("d", None, "d")], NOW);
         assert!(tombstones(&place).is_empty());
     }
@@ -325,7 +318,8 @@ mod tests {
         store.begin_inventory(SOURCE, &unfinished()).unwrap();
         met(&mut store, &["r00003"]);
         let gone = store.find_gone(SOURCE, Phase::Inventory).unwrap().gone;
-        assert_eq!(store.bury_gone(SOURCE, NOW).unwrap(), gone);
+        let batches: Vec<u64> = (0..4).map(|_| store.bury_some(SOURCE, NOW).unwrap()).collect();
+        assert_eq!(batches, [1_000, 1_000, gone - 2_000, 0]);
         assert_eq!(contents(&place.sql()).len(), 1);
         assert_eq!(tombstones(&place).len() as u64, gone);
     }
@@ -340,7 +334,7 @@ mod tests {
         dry.begin_inventory(SOURCE, &unfinished()).unwrap();
         met(&mut dry, &["a"]);
         dry.find_gone(SOURCE, Phase::Inventory).unwrap();
-        assert_eq!(dry.bury_gone(SOURCE, NOW).unwrap(), 3);
+        assert_eq!(dry.bury_some(SOURCE, NOW).unwrap(), 3);
         assert_eq!(dry.count_records(SOURCE).unwrap(), 1);
         assert_eq!(contents(&place.sql()).len(), 4);
         assert!(tombstones(&place).is_empty());

@@ -10,7 +10,7 @@
 //! | `OWSLIB_PYTHON` | none | a Python that has OWSLib; without it nothing is held against OWSLib |
 //! | `OWSLIB_SCRIPT` | `../shared/bench/baseline_owslib.py` | the script that it runs: URL DB --page N --property NAME --schema URI |
 //! | `BENCH_SCALE` | 1 | the part of the records that is harvested, more than 0 |
-//! | `BENCH_ROUNDS` | 3 | how often each run is done |
+//! | `BENCH_ROUNDS` | 3 | how often each run is done, but for the OWSLib script and the thinking catalogue: those once |
 //!
 //! `cargo test` does the same at a scale of a few hundred records, to see that it works.
 

@@ -1,5 +1,6 @@
 //! What a watermark cannot see, through the real binary: deletions, back-dated and undated records, changes that leave the stamp.
 
+mod burial;
 mod faults;
 mod size;
 
