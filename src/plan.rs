@@ -37,7 +37,10 @@
 //! move. Then distinct identifiers are held against what matched, and the pass is repeated until one is quiet, a bounded number of
 //! times.
 
+mod ceiling;
 mod cursor;
+
+use ceiling::Silence;
 
 use crate::csw::{ElementSet, Lower, Query, ResultType, Window};
 use crate::dialect::Clock;
@@ -51,8 +54,6 @@ const PASSES_MAX: u32 = 4;
 const STALE_PAGES_MAX: u32 = 12;
 /// Elements by which a page is recognised as the one before it.
 const BEYOND_MAX: usize = 4;
-/// Empty pages in a row that are stepped over; more are a ceiling.
-const GAPS_MAX: u32 = 3;
 /// Failing positions in a row that mean the service is unwell, or a ceiling.
 const BAD_POSITIONS_MAX: u32 = 3;
 /// Pages of records edited since the run began that are still read, before they are left to the next run.
@@ -67,8 +68,6 @@ const KEYS_MAX: usize = 3;
 const STRAYS_MAX: u32 = 6;
 /// How far the stamps of a clock that is UTC may be ahead of the catalogue's time.
 const AHEAD_MAX: Micros = 15 * 60 * SECOND;
-/// Parts that a window may be halved into.
-const PARTS_MAX: usize = 4096;
 
 /// What the harvester knew of an identifier before this page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,15 +220,6 @@ struct List {
     goes_on: Option<bool>,
     /// The last stamp before the boundary that could be read.
     last: Option<Micros>,
-}
-
-/// Answers without records since the last one that had some.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Silence {
-    pages: u32,
-    /// The boundary before it, and what was held against the pass.
-    boundary: u64,
-    evidence: Evidence,
 }
 
 /// A request under way.
@@ -727,88 +717,6 @@ impl Plan {
         }
     }
 
-    /// An answer without records, or a report that the position lies past the end.
-    fn on_empty(&mut self, matched: Option<u64>, asked: Asked) {
-        let ends = asked.start > 1 && matched.is_none_or(|matched| matched < asked.start);
-        let went_on = self.matched_is_total() && self.list.matched_shown.is_some_and(|shown| shown >= asked.start);
-        match self.list.goes_on {
-            None if ends && went_on => self.state = State::Doubting(asked),
-            Some(true) if ends && went_on => self.meet_silence(),
-            _ => self.take_empty(matched, asked),
-        }
-    }
-
-    /// What the head of the list says now: it has become shorter, or it goes on. Then it is asked again whether it ends here: it may have
-    /// grown in between.
-    fn end_doubt(&mut self, matched: Option<u64>, silent: Asked) {
-        self.state = State::Reading;
-        let goes_on = matched.is_some_and(|matched| matched >= silent.start);
-        self.list.goes_on = Some(goes_on);
-        if !goes_on {
-            self.take_empty(matched, silent);
-        }
-    }
-
-    fn take_empty(&mut self, matched: Option<u64>, asked: Asked) {
-        if asked.overlap == 0 {
-            let reached = matched.or(self.list.matched_last).is_none_or(|matched| matched < asked.start) || self.matched_lies;
-            if reached || (asked.start == 1 && matched.is_none()) {
-                if self.list.bare && self.served() == 1 && !self.evidence.moved && !self.list.looked_again {
-                    // No overlap had room for what follows. The end, or has that moved up in the meantime? The boundary tells.
-                    self.list.bare = false;
-                    self.list.looked_again = true;
-                    return;
-                }
-                return self.end_list();
-            }
-            if self.is_silent() || matched.is_none() {
-                return self.meet_silence();
-            }
-            self.list.boundary += u64::from(asked.size);
-            self.list.hole = self.list.boundary;
-            self.evidence.hole = true;
-            return;
-        }
-        if matched == Some(0) || asked.start == 1 {
-            self.evidence.shrunk |= matched != Some(0);
-            return self.end_list();
-        }
-        if self.is_silent() {
-            return self.meet_silence();
-        }
-        if let Some(matched) = matched {
-            self.list.boundary = self.list.boundary.min(matched);
-        }
-        self.step_back(asked);
-    }
-
-    fn begin_silence(&mut self) {
-        let Plan { list, evidence, .. } = self;
-        list.silence.get_or_insert(Silence { pages: 0, boundary: list.boundary, evidence: *evidence });
-    }
-
-    /// Counts an empty page that may be one among others, and says whether they are too many.
-    fn is_silent(&mut self) -> bool {
-        let Some(silence) = &mut self.list.silence else { return false };
-        silence.pages += 1;
-        silence.pages > GAPS_MAX
-    }
-
-    /// The count goes on, and nothing comes any more: a ceiling that is not told. What the empty pages looked like is nothing against
-    /// the pass then.
-    fn meet_silence(&mut self) {
-        if let Some(silence) = self.list.silence.take() {
-            self.list.boundary = silence.boundary;
-            self.evidence = silence.evidence;
-        }
-        if self.ceiling_tried || self.list.boundary == 0 {
-            self.evidence.short = true;
-            return self.end_list();
-        }
-        self.list.hole = 0;
-        self.hit_ceiling();
-    }
-
     fn verify(&mut self, page: &PageFacts<'_>, asked: Asked) -> Verdict {
         if asked.overlap == 0 {
             let fresh = page.elements.iter().any(|element| matches!(element.seen, Seen::New | Seen::Earlier | Seen::Restamped));
@@ -1051,96 +959,6 @@ impl Plan {
     fn leave_keys(&mut self) {
         self.keys = Keys::Never;
         self.next_pass();
-    }
-
-    fn hit_ceiling(&mut self) {
-        self.ceiling = Some(self.ceiling.unwrap_or(u64::MAX).min(self.list.boundary.max(1)));
-        if self.order.clock.is_none() && !self.clock_asked {
-            self.state = State::NeedsClock(Want::PassCeiling);
-            return;
-        }
-        self.pass_ceiling();
-    }
-
-    fn pass_ceiling(&mut self) {
-        if !self.ceiling_tried {
-            self.ceiling_tried = true;
-            if self.keys != Keys::Never {
-                self.keys = Keys::Always;
-            }
-            if self.go_on_by_key() {
-                self.size = 1;
-                return;
-            }
-        }
-        if self.order.upper_obeyed && self.split() {
-            return;
-        }
-        self.evidence.short = true;
-        self.end_list();
-    }
-
-    /// Whether the list ends at a number so round that a search engine may have stopped counting there. Keys tell cheaply; halving reads
-    /// everything once more, so it is kept for the numbers that are in use (10,000 and 15,000).
-    fn may_be_pinned(&self) -> bool {
-        let cheap = self.keys != Keys::Never && (self.follows_stamps() || (self.order.clock.is_none() && !self.clock_asked));
-        let (least, round) = if cheap { (1_000, 1_000) } else { (10_000, 5_000) };
-        let pinned = |matched: u64| matched >= least && matched.is_multiple_of(round) && self.list.boundary >= matched;
-        !self.ceiling_tried && !self.evidence.short && self.list.matched_last.is_some_and(pinned)
-    }
-
-    /// Goes on past such a number, if there is a way; false when the list is to be taken as it is.
-    fn look_beyond(&mut self) -> bool {
-        if self.order.clock.is_none() && !self.clock_asked {
-            self.state = State::NeedsClock(Want::EndList);
-            return true;
-        }
-        self.ceiling_tried = true;
-        self.ceiling = Some(self.ceiling.unwrap_or(u64::MAX).min(self.list.boundary));
-        if self.keys != Keys::Never {
-            self.keys = Keys::Always;
-        }
-        self.go_on_by_key() || (self.order.upper_obeyed && self.split())
-    }
-
-    /// Halves the part being read; false when it cannot be halved any more.
-    fn split(&mut self) -> bool {
-        let unit = if self.order.days_only { 86_400 * SECOND } else { SECOND };
-        let lower = self.order.window.lower.as_ref().and_then(|lower| timestamp::parse(lower.literal()));
-        let from = self.part.from.or(lower.map(|lower| lower.nominal)).unwrap_or(0);
-        let to = self.part.to.unwrap_or(self.order.started + 86_400 * SECOND);
-        let middle = (from / 2 + to / 2).div_euclid(unit) * unit;
-        if middle <= from || middle >= to || self.parts.len() >= PARTS_MAX {
-            return false;
-        }
-        self.parts.push(Part { from: Some(middle), to: self.part.to });
-        self.part = Part { from: self.part.from, to: Some(middle) };
-        self.state = State::Splitting;
-        true
-    }
-
-    fn part_window(&self, part: Part) -> Window {
-        let literal = |at: Micros| if self.order.days_only { timestamp::format_day(at) } else { timestamp::format_utc(at) };
-        Window {
-            lower: part.from.map(|from| Lower::After(literal(from))).or_else(|| self.order.window.lower.clone()),
-            upper: part.to.map(literal).or_else(|| self.order.window.upper.clone()),
-        }
-    }
-
-    fn read_part(&mut self) {
-        self.list = List { window: self.part_window(self.part), ..List::default() };
-        self.ceiling_tried = false;
-        self.state = State::Reading;
-    }
-
-    fn next_part(&mut self) {
-        match self.parts.pop() {
-            Some(part) => {
-                self.part = part;
-                self.state = State::Splitting;
-            }
-            None => self.end_pass(),
-        }
     }
 
     fn end_list(&mut self) {
