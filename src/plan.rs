@@ -218,6 +218,8 @@ struct List {
     silence: Option<Silence>,
     /// Whether the head of the list says that it goes on, where an answer without records said that it ends.
     goes_on: Option<bool>,
+    /// This is the list of what follows a key whose own list fell silent; whether the pass was short before.
+    after_key: Option<bool>,
     /// The last stamp before the boundary that could be read.
     last: Option<Micros>,
 }
@@ -604,6 +606,8 @@ impl Plan {
             return self.end_doubt(None, silent);
         }
         match failure {
+            // Up to the ceiling a smaller page comes.
+            PageFailure::Ceiling if asked.size > 1 => self.size = asked.size / 2,
             PageFailure::Ceiling => self.hit_ceiling(),
             PageFailure::PastTheEnd => {
                 self.begin_silence();
@@ -793,7 +797,9 @@ impl Plan {
         self.ceiling_tried &= !fresh;
         self.note_beyond(page, asked, fresh);
         self.list.furthest = self.list.furthest.max(end);
-        self.matched_most = self.matched_most.max(end);
+        if fresh {
+            self.matched_most = self.matched_most.max(end);
+        }
         if count < u64::from(asked.size) && page.matched.is_some_and(|matched| matched > end) {
             self.cap = Some(self.cap.unwrap_or(0).max(u32::try_from(count).unwrap_or(u32::MAX)));
         }
@@ -863,13 +869,15 @@ impl Plan {
         self.anchors.drain(..excess);
     }
 
-    /// Rule 2 of paging: counters are hints, and when in doubt it is asked once more.
+    /// Rule 2 of paging: counters are hints, and when in doubt it is asked once more. What a list that met a ceiling has brought comes
+    /// again in the lists that go on from it.
     fn at_end(&self, page: &PageFacts<'_>, asked: Asked, end: u64, fresh: bool) -> bool {
         let count = page.elements.len() as u64;
         if page.matched.is_some_and(|matched| matched > end) {
             return false;
         }
-        if !fresh && end >= self.list.furthest {
+        let known_ground = self.ceiling.filter(|_| self.list.window != self.order.window).unwrap_or(0);
+        if !fresh && end >= self.list.furthest && end > known_ground {
             // Only what overlaps came: whether more follows shows only an answer that could hold it. Where the list moves, what was read
             // may have been pushed here from before: then it takes the same records twice.
             let could_show = asked.overlap == 0 || count > asked.overlap;
@@ -981,7 +989,7 @@ impl Plan {
             self.state = State::NeedsClock(Want::EndPass);
             return;
         }
-        let total = self.list.matched_last.filter(|_| !self.matched_lies && self.list.window == self.order.window);
+        let total = self.list.matched_last.filter(|_| self.matched_is_total() && self.list.window == self.order.window);
         let counted = self.distinct_known && total.is_some_and(|total| self.distinct + self.anonymous >= total);
         let nothing_new = self.pass > 1 && new == 0;
         let accounted = if shrunk { nothing_new && total.is_some() } else { counted };

@@ -23,7 +23,7 @@ impl Plan {
     /// An answer without records, or a report that the position lies past the end.
     pub(super) fn on_empty(&mut self, matched: Option<u64>, asked: Asked) {
         let ends = asked.start > 1 && matched.is_none_or(|matched| matched < asked.start);
-        let went_on = self.matched_is_total() && self.list.matched_shown.is_some_and(|shown| shown >= asked.start);
+        let went_on = self.matched_is_total() && self.list.matched_shown.is_some_and(|shown| shown > self.list.boundary);
         match self.list.goes_on {
             None if ends && went_on => self.state = State::Doubting(asked),
             Some(true) if ends && went_on => self.meet_silence(),
@@ -35,7 +35,7 @@ impl Plan {
     /// grown in between.
     pub(super) fn end_doubt(&mut self, matched: Option<u64>, silent: Asked) {
         self.state = State::Reading;
-        let goes_on = matched.is_some_and(|matched| matched >= silent.start);
+        let goes_on = matched.is_some_and(|matched| matched > self.list.boundary);
         self.list.goes_on = Some(goes_on);
         if !goes_on {
             self.take_empty(matched, silent);
@@ -44,6 +44,12 @@ impl Plan {
 
     fn take_empty(&mut self, matched: Option<u64>, asked: Asked) {
         if asked.overlap == 0 {
+            if asked.start == 1 && self.ceiling.is_some() && matched.is_some_and(|matched| matched > 0) {
+                // No ceiling lies below the first position: the count is too high.
+                self.matched_lies = true;
+                self.evidence.short = self.list.after_key.unwrap_or(self.evidence.short);
+                return self.end_list();
+            }
             let reached = matched.or(self.list.matched_last).is_none_or(|matched| matched < asked.start) || self.matched_lies;
             if reached || (asked.start == 1 && matched.is_none()) {
                 if self.list.bare && self.served() == 1 && !self.evidence.moved && !self.list.looked_again {
@@ -52,9 +58,11 @@ impl Plan {
                     self.list.looked_again = true;
                     return;
                 }
-                return self.end_list();
+                // Empty pages up to where the count ends are no end that anything was seen of.
+                let stepped_over = self.list.silence.is_some_and(|silence| silence.pages > 0);
+                return if stepped_over { self.meet_silence() } else { self.end_list() };
             }
-            if self.is_silent() || matched.is_none() {
+            if self.is_silent() {
                 return self.meet_silence();
             }
             self.list.boundary += u64::from(asked.size);
@@ -95,8 +103,7 @@ impl Plan {
             self.evidence = silence.evidence;
         }
         if self.ceiling_tried || self.list.boundary == 0 {
-            self.evidence.short = true;
-            return self.end_list();
+            return self.go_past_key();
         }
         self.list.hole = 0;
         self.hit_ceiling();
@@ -125,8 +132,18 @@ impl Plan {
         if self.order.upper_obeyed && self.split() {
             return;
         }
-        self.evidence.short = true;
-        self.end_list();
+        self.go_past_key();
+    }
+
+    /// The list that a key begins cannot be read to its end: records of that very stamp may be beyond it, or the count is too high. What
+    /// follows the stamp comes in any case, and tells.
+    fn go_past_key(&mut self) {
+        let short_before = std::mem::replace(&mut self.evidence.short, true);
+        let (Some(Lower::From(key)), Some(_)) = (&self.list.window.lower, self.list.landing) else {
+            return self.end_list();
+        };
+        let window = Window { lower: Some(Lower::After(key.clone())), upper: self.list.window.upper.clone() };
+        self.list = List { window, after_key: Some(short_before), ..List::default() };
     }
 
     /// Whether the list ends at a number so round that a search engine may have stopped counting there. Keys tell cheaply; halving reads
@@ -179,6 +196,9 @@ impl Plan {
     pub(super) fn read_part(&mut self) {
         self.list = List { window: self.part_window(self.part), ..List::default() };
         self.ceiling_tried = false;
+        // What it brings may be known from the list that met the ceiling.
+        self.stale = 0;
+        self.last_beyond.clear();
         self.state = State::Reading;
     }
 

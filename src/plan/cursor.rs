@@ -32,6 +32,7 @@ impl Plan {
         out.number("last", self.list.last);
         out.number("matched_first", self.list.matched_first);
         out.number("matched_last", self.list.matched_last);
+        out.number("matched_shown", self.list.matched_shown);
         out.flag("matched_is_total", self.order.matched_is_total);
         out.flag("splitting", self.state == State::Splitting);
         out.part("part", self.part);
@@ -95,6 +96,7 @@ impl Plan {
             "furthest" => self.list.furthest = read_position(value)?,
             "matched_first" => self.list.matched_first = Some(value.parse().ok()?),
             "matched_last" => self.list.matched_last = Some(value.parse().ok()?),
+            "matched_shown" => self.list.matched_shown = Some(value.parse().ok()?),
             "matched_is_total" => self.order.matched_is_total = value == "yes",
             "splitting" if value == "yes" => self.state = State::Splitting,
             "splitting" => {}

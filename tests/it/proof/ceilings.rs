@@ -4,7 +4,7 @@ use crate::cases::play;
 use crate::invariants::{rows, the_rows_stayed, the_store_is_the_catalogue};
 use crate::moving::Bench;
 use crate::support::model::{Catalogue, ModelRecord};
-use crate::support::quirks::{CeilingFace, Clock, EditedStamp, PastEnd, Quirks};
+use crate::support::quirks::{CeilingFace, Clock, EditedStamp, Matched, PastEnd, Quirks};
 use crate::support::stamps::{DAY, MINUTE, Micros, StampShape, day, seconds_z};
 
 /// What the records show where the filter follows a clock of the catalogue's own.
@@ -108,6 +108,26 @@ fn a_ceiling_where_nothing_comes_any_more_is_passed() {
         };
         expect_everything(&format!("record, {face:?}, {past_end:?}"), with(by_record(2_000, face, 9_000)));
         expect_everything(&format!("unrelated, {face:?}, {past_end:?}"), with(by_server(2_000, face, 9_000, Shown::Unrelated)));
+    }
+}
+
+#[test]
+fn a_count_that_is_too_high_is_no_ceiling() {
+    for (more, past_end) in [(1, PastEnd::EmptyNextOne), (30, PastEnd::EmptyNextZero), (500, PastEnd::EmptyNextZero)] {
+        let quirks = Quirks { matched: Matched::TooMany(more), past_end, ..Quirks::default() };
+        let mut catalogue = Catalogue::new(day(2026, 3, 1), quirks);
+        catalogue.fill("r", 300, |number| day(2025, 1, 1) + (number / 3) as Micros * MINUTE);
+        let mut bench = Bench::new(catalogue, 50);
+        for edited in 0..4 {
+            let (ending, cost) = bench.complete();
+            the_store_is_the_catalogue(&bench.store, &bench.moving.catalogue).unwrap();
+            let told = format!("{more} too many, after {edited} edits: {cost:?}, {ending:?}");
+            assert!(ending.watermark > ending.watermark_before, "{told}");
+            assert!(cost.requests <= if edited == 0 { 60 } else { 20 }, "{told}");
+            bench.moving.catalogue.advance(DAY);
+            bench.moving.catalogue.edit(&format!("r-{:06}", edited * 7 + 1));
+            bench.moving.catalogue.advance(DAY);
+        }
     }
 }
 

@@ -342,6 +342,7 @@ impl Catalogue {
             Matched::True | Matched::GarbageForNone(_) => place.total,
             Matched::PageSize => place.returned,
             Matched::Pinned(most) => place.total.min(*most),
+            Matched::TooMany(more) => place.total + more,
             Matched::GrowsWithPage => place.start - 1 + place.returned,
         };
         Some(number.to_string())

@@ -191,6 +191,8 @@ pub(crate) enum Matched {
     GarbageForNone(String),
     /// Never more than that.
     Pinned(u64),
+    /// As many more are said to match than there are.
+    TooMany(u64),
     /// Position - 1 + rows (deegree 3 with MaxMatches).
     GrowsWithPage,
 }
