@@ -16,17 +16,19 @@ use crate::dialect::Dialect;
 use crate::http::{Courier, Method, Request, Response, TransportError, escape_outside_text, without_credentials};
 use crate::retry::{self, Attempted, Random, RetryEnd, RetryPolicy};
 use crate::signal::{Stop, Stopped};
-use crate::timestamp::{Micros, micros_from, parse};
+use crate::timestamp::{Micros, SECOND, micros_from, parse};
 
 /// Secrets that are shorter are not looked for in messages.
 const SECRET_BYTES_MIN: usize = 4;
+/// How far the catalogue's clock may be ahead of ours and be believed.
+const CLOCK_AHEAD_MAX: Micros = 24 * 3_600 * SECOND;
 
 /// An answer to GetRecords.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Counters and records.
     pub results: SearchResults,
-    /// The catalogue's time: HTTP `Date`, else `SearchStatus/@timestamp`, else our own.
+    /// The catalogue's time: HTTP `Date`, else `SearchStatus/@timestamp`, else our own; our own too where that is far ahead of it.
     pub server_now: Micros,
 }
 
@@ -390,7 +392,12 @@ impl Line {
 
     fn account(&mut self, response: &Response) {
         self.traffic.bytes += response.body.len() as u64;
-        self.clock_ahead = response.date.map(|date| micros_from(date) - micros_from(SystemClock.now()));
+        let ahead = response.date.map(|date| micros_from(date) - micros_from(SystemClock.now()));
+        let is_far = |ahead: Option<Micros>| ahead.is_some_and(|ahead| ahead > CLOCK_AHEAD_MAX);
+        if is_far(ahead) && !is_far(self.clock_ahead) {
+            log::warn!("the catalogue's clock is more than a day ahead of ours and is not believed");
+        }
+        self.clock_ahead = ahead;
     }
 
     /// What is read in the response to this request, if that is under way and comes within that time; one that cannot be read is kept
@@ -474,13 +481,19 @@ fn from_transport(what: &str, request: &Request, error: &TransportError) -> Fail
     Failure { transient: error.transient(), ..Failure::new(kind, message) }
 }
 
+/// The catalogue's time. One that is far ahead of ours would settle stamps that are still to come, for good: then ours is taken, and of two
+/// clocks that are wrong the earlier one costs no more than that some records are read again.
+fn believed(told: Option<Micros>, ours: Micros) -> Micros {
+    told.filter(|told| *told <= ours.saturating_add(CLOCK_AHEAD_MAX)).unwrap_or(ours)
+}
+
 /// Reads an answer to GetRecords. `answered`: whether this catalogue gave records before, so that 403 and 404 are a passing fault.
 fn read_records(what: &str, request: &Request, response: &Response, answered: bool) -> Result<Answer, Failure> {
     let error = match response::parse(&response.body, response.charset.as_deref()) {
         Ok(results) if (200..300).contains(&response.status) => {
             let told = response.date.map(micros_from);
             let stated = || results.timestamp.as_deref().and_then(parse).map(|interval| interval.nominal);
-            let server_now = told.or_else(stated).unwrap_or_else(|| micros_from(SystemClock.now()));
+            let server_now = believed(told.or_else(stated), micros_from(SystemClock.now()));
             return Ok(Answer { results, server_now });
         }
         Ok(_) => None,

@@ -1,5 +1,8 @@
 //! S: what stamps say, and whose clock they are of.
 
+use csw_harvester::clock::{Clock as _, SystemClock};
+use csw_harvester::timestamp::micros_from;
+
 use super::{FIRST, list, play, play_script, right};
 use crate::support::canned::{dc, dc_of, iso};
 use crate::support::harness::Harness;
@@ -7,6 +10,23 @@ use crate::support::model::{Catalogue, ModelRecord};
 use crate::support::quirks::{Clock, EditedStamp, Quirks};
 use crate::support::server::Server;
 use crate::support::stamps::{DAY, HOUR, MINUTE, StampShape, day};
+
+#[test]
+fn s6_what_not_every_parser_reads_is_no_literal() {
+    for odd in ["2025-05-30T23:59:60Z", "2025-05-30T24:00:00Z"] {
+        let usual: Vec<String> = (1..=28).map(|day| format!("2025-05-{day:02}T10:00:00Z")).collect();
+        let stamps: Vec<&str> = usual.iter().map(String::as_str).chain([odd]).collect();
+        let (server, harness) = showing(&stamps);
+        harness.harvest_quickly(&server, &["--page-size", "5"]).expect_code(0);
+        assert_eq!(harness.store().watermark(), odd);
+        server.catalogue().insert("late");
+        server.catalogue().advance(HOUR);
+        harness.harvest_quickly(&server, &["--page-size", "5"]).expect_code(0);
+        harness.expect_mirror(&server.catalogue());
+        let sent = server.journal().told();
+        assert!(sent.contains("2025-05-30") && !sent.contains(odd), "{sent}");
+    }
+}
 
 /// A catalogue of 2025-06-01 whose records show these stamps: `r0`, `r1` and so on.
 fn showing(stamps: &[&str]) -> (Server, Harness) {
@@ -29,6 +49,27 @@ fn s1_a_stamp_of_the_far_future_does_not_freeze_the_watermark() {
     harness.harvest_quickly(&server, &[]).expect_code(0);
     harness.expect_mirror(&server.catalogue());
     assert_eq!(harness.store().watermark(), "2025-06-01T00:00:00Z");
+}
+
+#[test]
+fn s1_a_clock_of_the_far_future_does_not_freeze_the_watermark() {
+    for clock in [Clock::Hidden(StampShape::Seconds), Clock::Shown] {
+        let now = micros_from(SystemClock.now());
+        let mut catalogue = Catalogue::new(now, Quirks { clock, ..Quirks::default() });
+        catalogue.fill("r", 20, |number| day(2025, 1, 1) + i64::try_from(number).expect("few") * HOUR);
+        catalogue.insert_record(ModelRecord::showing("early", &["2050-01-01T00:00:00Z"]));
+        let (server, harness) = play(catalogue);
+        harness.harvest_quickly(&server, &[]).expect_code(0);
+        // While one run lasts, the server believes that a century has passed.
+        server.catalogue().set_now(now + 100 * 365 * DAY);
+        harness.harvest_quickly(&server, &[]).expect_code(0).expect_stderr("is not believed");
+        server.catalogue().set_now(now + MINUTE);
+        server.catalogue().edit("r-000003");
+        server.catalogue().insert("late");
+        harness.harvest_quickly(&server, &[]).expect_code(0);
+        harness.expect_mirror(&server.catalogue());
+        assert!(harness.store().watermark().as_str() < "2050", "{}", harness.store().watermark());
+    }
 }
 
 #[test]
