@@ -45,6 +45,7 @@ use ceiling::Silence;
 use crate::csw::{ElementSet, Lower, Query, ResultType, Window};
 use crate::dialect::Clock;
 use crate::timestamp::{self, Interval, Micros, SECOND, Shapes};
+use crate::watermark;
 
 /// Requests for one window, whatever the catalogue claims: a list that grows as fast as it is read has no end of its own.
 const REQUESTS_MAX: u64 = 10_000_000;
@@ -1030,6 +1031,7 @@ enum Verdict {
 }
 
 /// The last stamps of a page, newest first, with how many records of each are known; empty when the last element has none that can be read.
+/// What a catalogue cannot be expected to take as a literal is no key.
 fn tail_keys(elements: &[ElementFacts<'_>]) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::new();
     for element in elements.iter().rev() {
@@ -1042,6 +1044,7 @@ fn tail_keys(elements: &[ElementFacts<'_>]) -> Vec<Key> {
             break;
         }
     }
+    keys.retain(|key| watermark::is_common(&key.text));
     keys
 }
 

@@ -5,7 +5,7 @@
 //! a stamp of 2099 all stay ahead of it, and the filter can stay a strict PropertyIsGreaterThan. It never moves back. This module
 //! does not move it: the store does, in the transaction that completes a run (I2).
 
-use crate::timestamp::{self, Interval, Micros, Precision, Shapes};
+use crate::timestamp::{self, Interval, Micros, Shapes};
 
 /// What the watermark reads while the first harvest is not complete.
 pub const FIRST: &str = "1970-01-01T00:00:00Z";
@@ -84,22 +84,67 @@ pub const SHAPED_MIN: u32 = 5;
 #[must_use]
 pub fn literal(watermark: &str, shapes: Shapes, days_only: bool) -> String {
     match timestamp::parse(watermark) {
-        Some(interval) if days_only || !shapes.uniform() || !is_common(interval.shape.precision) => {
-            timestamp::day_before(&interval)
-        }
+        Some(interval) if days_only || !shapes.uniform() || !is_common(watermark) => timestamp::day_before(&interval),
         _ => watermark.to_owned(),
     }
 }
 
-/// Forms that a catalogue can be expected to take as a literal.
-fn is_common(precision: Precision) -> bool {
-    matches!(precision, Precision::Day | Precision::Second(_))
+/// Whether a catalogue can be expected to take the text as a literal: a plain day, or an instant as XML Schema writes it, without the leap
+/// second and the 24th hour, which many parsers refuse.
+#[must_use]
+pub fn is_common(text: &str) -> bool {
+    let digits = |from: usize, to: usize| text.get(from..to).filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let up_to =
+        |from: usize, most: u32| digits(from, from + 2).is_some_and(|part| part.parse().is_ok_and(|number: u32| number <= most));
+    let mark = |at: usize, mark: u8| text.as_bytes().get(at) == Some(&mark);
+    let day = digits(0, 4).is_some() && mark(4, b'-') && up_to(5, 12) && mark(7, b'-') && up_to(8, 31);
+    if !day || text.len() == 10 {
+        return day;
+    }
+    let time = mark(10, b'T') && up_to(11, 23) && mark(13, b':') && up_to(14, 59) && mark(16, b':') && up_to(17, 59);
+    let Some(rest) = text.get(19..).filter(|_| time) else { return false };
+    let zone = match rest.strip_prefix('.') {
+        Some(fraction) => fraction.trim_start_matches(|character: char| character.is_ascii_digit()),
+        None => rest,
+    };
+    let is_offset = || zone.len() == 6 && zone.starts_with(['+', '-']) && zone.as_bytes().get(3) == Some(&b':');
+    zone.is_empty() || zone == "Z" || is_offset()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::timestamp::{SECOND, parse};
+
+    #[test]
+    fn a_literal_is_what_every_parser_takes() {
+        for common in [
+            "2025-06-30",
+            "2025-06-30T23:59:59",
+            "2025-06-30T23:59:59Z",
+            "2025-06-30T00:00:00.123456Z",
+            "2025-06-30T00:00:00-03:30",
+        ] {
+            assert!(is_common(common), "{common}");
+            assert_eq!(literal(common, Shapes::default(), true), "2025-06-29", "{common}");
+        }
+        for odd in [
+            "2025",
+            "2025-06",
+            "2025-06-30Z",
+            "2025-06-30T23:59:60Z",
+            "2025-06-30T24:00:00Z",
+            "2025-06-30 10:00:00",
+            "2025-06-30t10:00:00z",
+            "2025-06-30T10:00Z",
+            "2025-06-30T10:00:00+0200",
+            "2025-06-30T10:00:00,5Z",
+            "20250630",
+            "Mon Jun 30 10:00:00 UTC 2025",
+        ] {
+            assert!(!is_common(odd), "{odd}");
+        }
+    }
 
     fn newest(stamps: &[&str], now: &str) -> Newest {
         let mut newest = Newest::default();
