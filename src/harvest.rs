@@ -426,9 +426,11 @@ impl Harvest<'_> {
                 };
                 log::warn!("{}", failure.message);
                 plan.on_failure(page);
+                if matches!(page, PageFailure::Page | PageFailure::TooLarge) {
+                    self.last_failure = Some(failure);
+                }
                 if page == PageFailure::Page {
                     self.patience = Patience::Short;
-                    self.last_failure = Some(failure);
                     self.time.pause(HALVING_PAUSE, self.stop)?;
                 }
                 Ok(())

@@ -53,6 +53,8 @@ const REQUESTS_MAX: u64 = 10_000_000;
 const PASSES_MAX: u32 = 4;
 /// Pages in a row that bring nothing but what the page before them brought.
 const STALE_PAGES_MAX: u32 = 12;
+/// Pages in a row that go further and bring nothing new, beside as many as the window has: a catalogue that sends just anything.
+const BARREN_PAGES_MAX: u64 = 100;
 /// Elements by which a page is recognised as the one before it.
 const BEYOND_MAX: usize = 4;
 /// Failing positions in a row that mean the service is unwell, or a ceiling.
@@ -212,6 +214,8 @@ struct List {
     /// Position of the last bad record or gap: no overlap reaches before it.
     hole: u64,
     furthest: u64,
+    /// Pages in a row that went further and brought nothing new.
+    barren: u64,
     matched_first: Option<u64>,
     matched_last: Option<u64>,
     /// `matched` of the last page that had records.
@@ -797,10 +801,13 @@ impl Plan {
         }
         self.ceiling_tried &= !fresh;
         self.note_beyond(page, asked, fresh);
-        self.list.furthest = self.list.furthest.max(end);
         if fresh {
+            self.list.barren = 0;
             self.matched_most = self.matched_most.max(end);
+        } else if end > self.list.furthest.max(self.known_ground()) {
+            self.list.barren += 1;
         }
+        self.list.furthest = self.list.furthest.max(end);
         if count < u64::from(asked.size) && page.matched.is_some_and(|matched| matched > end) {
             self.cap = Some(self.cap.unwrap_or(0).max(u32::try_from(count).unwrap_or(u32::MAX)));
         }
@@ -810,7 +817,8 @@ impl Plan {
         if self.at_end(page, asked, end, fresh) || self.is_chasing(page, asked) {
             return self.end_list();
         }
-        if self.stale >= STALE_PAGES_MAX {
+        let barren_max = BARREN_PAGES_MAX + self.distinct / self.served().max(1);
+        if self.stale >= STALE_PAGES_MAX || self.list.barren > barren_max {
             self.state = State::Failed(Cause::Endless);
             return;
         }
@@ -870,15 +878,18 @@ impl Plan {
         self.anchors.drain(..excess);
     }
 
-    /// Rule 2 of paging: counters are hints, and when in doubt it is asked once more. What a list that met a ceiling has brought comes
-    /// again in the lists that go on from it.
+    /// As far may records be known from the list that met a ceiling, which this one goes on from.
+    fn known_ground(&self) -> u64 {
+        self.ceiling.filter(|_| self.list.window != self.order.window).unwrap_or(0)
+    }
+
+    /// Rule 2 of paging: counters are hints, and when in doubt it is asked once more.
     fn at_end(&self, page: &PageFacts<'_>, asked: Asked, end: u64, fresh: bool) -> bool {
         let count = page.elements.len() as u64;
         if page.matched.is_some_and(|matched| matched > end) {
             return false;
         }
-        let known_ground = self.ceiling.filter(|_| self.list.window != self.order.window).unwrap_or(0);
-        if !fresh && end >= self.list.furthest && end > known_ground {
+        if !fresh && end >= self.list.furthest && end > self.known_ground() {
             // Only what overlaps came: whether more follows shows only an answer that could hold it. Where the list moves, what was read
             // may have been pushed here from before: then it takes the same records twice.
             let could_show = asked.overlap == 0 || count > asked.overlap;
@@ -1104,6 +1115,53 @@ mod tests {
             let names: Vec<_> = (0..11).map(|place| (place != nameless).then(|| format!("r{place}"))).collect();
             let requests = requests_for_the_same_page(&names);
             assert!(requests < 200, "nameless at {nameless}: {requests}");
+        }
+    }
+
+    /// Whatever the position, some of twelve records come, in an order of their own, and nobody counts or somebody counts ahead.
+    #[test]
+    fn records_in_no_order_for_ever_end_the_window() {
+        for ahead in [None, Some(5), Some(100)] {
+            let mut plan = Plan::new(order());
+            let mut met: std::collections::BTreeMap<u64, u32> = std::collections::BTreeMap::new();
+            let (mut state, mut requests) = (1_u64, 0);
+            loop {
+                requests += 1;
+                assert!(requests < 600, "{ahead:?}: it goes on for ever");
+                let query = match plan.step() {
+                    Step::Ask(query) => query,
+                    Step::Calibrate => {
+                        plan.on_clock(Some(Clock::None), false, false);
+                        continue;
+                    }
+                    Step::Count(_) => {
+                        plan.on_count(None);
+                        continue;
+                    }
+                    Step::Done(certainty) => {
+                        assert_eq!(certainty, Certainty::Told, "{ahead:?}");
+                        break;
+                    }
+                    Step::Failed(_) => break,
+                };
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let names: Vec<(u64, String)> =
+                    (0..5).map(|nth| (state >> 33) + nth * 5).map(|n| (n % 12, format!("r{}", n % 12))).collect();
+                let elements: Vec<_> = names
+                    .iter()
+                    .map(|(number, name)| {
+                        let seen = match met.get(number) {
+                            None => Seen::New,
+                            Some(pass) if *pass == plan.pass() => Seen::Here,
+                            Some(_) => Seen::Earlier,
+                        };
+                        ElementFacts { identifier: Some(name), modified: None, interval: None, seen }
+                    })
+                    .collect();
+                met.extend(names.iter().map(|(number, _)| (*number, plan.pass())));
+                let matched = ahead.map(|ahead| query.start_position + 5 + ahead);
+                plan.on_page(&PageFacts { elements: &elements, matched, next_record: None, server_now: 0 });
+            }
         }
     }
 
