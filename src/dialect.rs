@@ -101,6 +101,12 @@ impl Dialect {
         self.property.is_none() && self.clock.is_none()
     }
 
+    /// Whether a filter on the stamp is known to be of use, or may be.
+    #[must_use]
+    pub fn is_filterable(&self) -> bool {
+        self.property.is_some() && self.clock != Some(Clock::None)
+    }
+
     /// How GetRecords is sent, in words that the store keeps: the method, and what differs from the usual.
     #[must_use]
     pub fn manner(&self) -> String {

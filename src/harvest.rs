@@ -46,6 +46,8 @@ const TOLD_MAX: usize = 1_000_000;
 const LOGGED_MAX: usize = 1_000;
 /// What is said of an element that nobody can ask for.
 const NAMELESS: &str = "a record without identifier";
+/// The day in an RFC 3339 text.
+const DAY_CHARS: usize = "2026-01-01".len();
 /// The wait between two requests while a page that failed is being halved.
 const HALVING_PAUSE: Duration = Duration::from_millis(200);
 
@@ -214,6 +216,13 @@ impl Harvest<'_> {
         let remembered = dialect_of(&state.dialect, &self.job.base);
         let was_remembered = remembered.is_some();
         let dialect = match remembered {
+            Some(dialect) if self.is_due_another_try(&dialect, state) => {
+                // What was found out in an hour of trouble would have everything read for ever.
+                state.full_due = true;
+                let dialect = self.negotiate(state)?;
+                let clock = dialect.clock.filter(|_| dialect.property.is_none());
+                Dialect { clock, ..dialect }
+            }
             Some(dialect) => dialect,
             None => self.negotiate(state)?,
         };
@@ -225,6 +234,12 @@ impl Harvest<'_> {
             }
             result => result,
         }
+    }
+
+    /// Whether no filter was of use, and this is the first run of a day.
+    fn is_due_another_try(&self, dialect: &Dialect, state: &SourceState) -> bool {
+        let (now, last) = (self.time.now_text(), state.last_success_at.as_deref());
+        !dialect.is_filterable() && last.is_some_and(|last| last.get(..DAY_CHARS) != now.get(..DAY_CHARS))
     }
 
     fn negotiate(&mut self, state: &mut SourceState) -> Result<Dialect, Error> {
@@ -308,7 +323,7 @@ impl Harvest<'_> {
     /// What this run reads: after the watermark, or everything.
     fn window(&mut self, dialect: &Dialect, state: &SourceState, shapes: Shapes) -> Window {
         let after = |literal: String| Window { lower: Some(Lower::After(literal)), upper: None };
-        let filterable = dialect.property.is_some() && dialect.clock != Some(Clock::None);
+        let filterable = dialect.is_filterable();
         if let Some(since) = &self.job.since {
             let at = |text: &str| timestamp::parse(text).map(|interval| interval.nominal);
             if state.watermark == FIRST || at(since) > at(&state.watermark) {

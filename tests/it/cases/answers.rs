@@ -121,6 +121,26 @@ fn a6_where_no_name_has_hits_everything_is_read_every_time() {
 }
 
 #[test]
+fn a7_a_filter_that_failed_in_an_hour_of_trouble_is_tried_again_on_another_day() {
+    let trouble = [Fault::exception(200, "NoApplicableCode", "", "java.lang.NullPointerException"), Fault::Html("Proxy error")];
+    for fault in trouble {
+        let (server, harness) = stage(Quirks::default(), 40);
+        server.fault_when(|entry| entry.get_records().is_some_and(|request| request.lower.is_some()), fault);
+        harness.harvest_quickly(&server, &[]).expect_code(0).expect_stderr("filter on nothing");
+        server.clear_faults();
+        // On the same day nothing is tried that failed.
+        server.forget_journal();
+        harness.harvest_quickly(&server, &["--json"]).expect_code(0).expect_json("unchanged", "40");
+        assert!(server.get_records().iter().all(|request| request.lower.is_none()), "{}", server.journal().told());
+        let store = rusqlite::Connection::open(harness.path("harvest_state.db")).expect("a store");
+        store.execute_batch("UPDATE harvest_state SET last_success_at = '2025-06-01T00:00:00Z'").expect("a source");
+        drop(store);
+        harness.harvest_quickly(&server, &["--json"]).expect_code(0).expect_json("clock", "\"record\"");
+        expect_incremental(&server, &harness);
+    }
+}
+
+#[test]
 fn a7_a_filter_that_is_ignored_is_told_and_touches_nothing() {
     let (server, harness) = stage(Quirks { filter_ignored: true, ..Quirks::default() }, 12);
     harness.harvest_quickly(&server, &["--json"]).expect_code(0).expect_json("clock", "\"none\"").expect_stderr("ignores");
