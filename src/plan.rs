@@ -878,9 +878,10 @@ impl Plan {
         self.anchors.drain(..excess);
     }
 
-    /// As far may records be known from the list that met a ceiling, which this one goes on from.
+    /// As far may the records of a part be known from the list that met the ceiling.
     fn known_ground(&self) -> u64 {
-        self.ceiling.filter(|_| self.list.window != self.order.window).unwrap_or(0)
+        let is_part = self.list.landing.is_none() && self.list.after_key.is_none() && self.list.window != self.order.window;
+        self.ceiling.filter(|_| is_part).unwrap_or(0)
     }
 
     /// Rule 2 of paging: counters are hints, and when in doubt it is asked once more.
@@ -889,11 +890,16 @@ impl Plan {
         if page.matched.is_some_and(|matched| matched > end) {
             return false;
         }
-        if !fresh && end >= self.list.furthest && end > self.known_ground() {
+        if !fresh && end >= self.list.furthest {
             // Only what overlaps came: whether more follows shows only an answer that could hold it. Where the list moves, what was read
             // may have been pushed here from before: then it takes the same records twice.
             let could_show = asked.overlap == 0 || count > asked.overlap;
-            return could_show && self.stale >= if self.evidence.moved { STALE_PAGES_MAX / 2 } else { 1 };
+            if end > self.known_ground() {
+                return could_show && self.stale >= if self.evidence.moved { STALE_PAGES_MAX / 2 } else { 1 };
+            }
+            if could_show && self.stale >= STALE_PAGES_MAX - 1 {
+                return true;
+            }
         }
         if page.next_record.is_some_and(|next| u64::try_from(next).is_ok_and(|next| next > end)) {
             return false;

@@ -70,7 +70,8 @@ impl Plan {
             self.evidence.hole = true;
             return;
         }
-        if matched == Some(0) || asked.start == 1 {
+        // What counts the page only says nothing of the list.
+        if (matched == Some(0) && self.matched_is_total()) || asked.start == 1 {
             self.evidence.shrunk |= matched != Some(0);
             return self.end_list();
         }

@@ -205,7 +205,12 @@ impl History {
         let faces = if counts { &[Exception, Http500, Silence, EmptyPage, NoneMatch][..] } else { &[Exception, Http500] };
         let face = dice.pick(faces);
         let ceiling = dice.pick(&[3, 5, 8, 13, 21]);
-        self.moving.catalogue.quirks_mut().ceiling = Some((ceiling, face));
+        let repeats = matches!(face, Exception | Http500) && dice.one_in(4);
+        let quirks = self.moving.catalogue.quirks_mut();
+        quirks.ceiling = Some((ceiling, face));
+        if repeats {
+            quirks.past_end = quirks::PastEnd::LastAgain;
+        }
         self.moving.backdating = false;
         self.ceiling = true;
         self
