@@ -218,10 +218,8 @@ impl Harvest<'_> {
         let dialect = match remembered {
             Some(dialect) if self.is_due_another_try(&dialect, state) => {
                 // What was found out in an hour of trouble would have everything read for ever.
-                state.full_due = true;
-                let dialect = self.negotiate(state)?;
-                let clock = dialect.clock.filter(|_| dialect.property.is_none());
-                Dialect { clock, ..dialect }
+                self.begin_anew(state)?;
+                self.negotiate(state)?
             }
             Some(dialect) => dialect,
             None => self.negotiate(state)?,
@@ -236,10 +234,18 @@ impl Harvest<'_> {
         }
     }
 
-    /// Whether no filter was of use, and this is the first run of a day.
+    /// Whether no filter was of use, and this is the first run of a day. One that was cut off is gone on with first.
     fn is_due_another_try(&self, dialect: &Dialect, state: &SourceState) -> bool {
         let (now, last) = (self.time.now_text(), state.last_success_at.as_deref());
-        !dialect.is_filterable() && last.is_some_and(|last| last.get(..DAY_CHARS) != now.get(..DAY_CHARS))
+        let is_first = last.is_some_and(|last| last.get(..DAY_CHARS) != now.get(..DAY_CHARS));
+        is_first && state.cursor.is_none() && !dialect.is_filterable()
+    }
+
+    /// Forgets what was found out, and has everything read again.
+    fn begin_anew(&mut self, state: &mut SourceState) -> Result<(), Error> {
+        self.store.adopt(&self.job.source, &self.job.fingerprint)?;
+        *state = SourceState { watermark: state.watermark.clone(), full_due: true, ..SourceState::default() };
+        Ok(())
     }
 
     fn negotiate(&mut self, state: &mut SourceState) -> Result<Dialect, Error> {
@@ -261,8 +267,7 @@ impl Harvest<'_> {
             if spoken.is_some_and(|spoken| spoken != dialect.version) {
                 // Each version has a csw:Record of its own: one source does not hold both.
                 log::info!("{} is spoken with in another version now: everything is read again", self.job.source);
-                self.store.adopt(&self.job.source, &self.job.fingerprint)?;
-                *state = SourceState { watermark: state.watermark.clone(), full_due: true, ..SourceState::default() };
+                self.begin_anew(state)?;
             }
             state.dialect = stored(&dialect, &self.job.base);
             self.store.save_dialect(&self.job.source, &state.dialect)?;
