@@ -122,8 +122,7 @@ pub fn harvest(
         if state.fingerprint.is_some() {
             log::info!("url, schema, property or filter of {} changed: everything is read again", job.source);
         }
-        store.adopt(&job.source, &job.fingerprint)?;
-        state = SourceState { watermark: state.watermark, full_due: true, ..SourceState::default() };
+        begin_anew(store, job, &mut state)?;
     }
     let mut harvest = Harvest {
         store,
@@ -196,6 +195,13 @@ struct Harvest<'a> {
     inventory: InventoryEnd,
 }
 
+/// Forgets what was found out of a catalogue, and has everything read again.
+fn begin_anew(store: &mut Store, job: &Job, state: &mut SourceState) -> Result<(), StoreError> {
+    store.adopt(&job.source, &job.fingerprint)?;
+    *state = SourceState { watermark: state.watermark.clone(), full_due: true, ..SourceState::default() };
+    Ok(())
+}
+
 /// A list that was read to its end.
 struct Read {
     shapes: Shapes,
@@ -218,7 +224,7 @@ impl Harvest<'_> {
         let dialect = match remembered {
             Some(dialect) if self.is_due_another_try(&dialect, state) => {
                 // What was found out in an hour of trouble would have everything read for ever.
-                self.begin_anew(state)?;
+                begin_anew(self.store, self.job, state)?;
                 self.negotiate(state)?
             }
             Some(dialect) => dialect,
@@ -241,13 +247,6 @@ impl Harvest<'_> {
         is_first && state.cursor.is_none() && !dialect.is_filterable()
     }
 
-    /// Forgets what was found out, and has everything read again.
-    fn begin_anew(&mut self, state: &mut SourceState) -> Result<(), Error> {
-        self.store.adopt(&self.job.source, &self.job.fingerprint)?;
-        *state = SourceState { watermark: state.watermark.clone(), full_due: true, ..SourceState::default() };
-        Ok(())
-    }
-
     fn negotiate(&mut self, state: &mut SourceState) -> Result<Dialect, Error> {
         let mut dialect = negotiate::negotiate(self.catalogue, &self.job.base, &self.job.pinned)?;
         let before = Clock::named(state.dialect.clock.as_deref().unwrap_or_default());
@@ -267,7 +266,7 @@ impl Harvest<'_> {
             if spoken.is_some_and(|spoken| spoken != dialect.version) {
                 // Each version has a csw:Record of its own: one source does not hold both.
                 log::info!("{} is spoken with in another version now: everything is read again", self.job.source);
-                self.begin_anew(state)?;
+                begin_anew(self.store, self.job, state)?;
             }
             state.dialect = stored(&dialect, &self.job.base);
             self.store.save_dialect(&self.job.source, &state.dialect)?;

@@ -5,6 +5,8 @@
 //! holds, one that reconciles must make the store equal to it, and one more must change nothing. In half of the histories records are
 //! inserted and edited with stamps of the past or without one, which no watermark sees. No sockets, no XML.
 //!
+//! A quarter as many histories are of catalogues with a ceiling, which not every client can pass: there, what is lost must be told.
+//!
 //! `CSW_HARVESTER_HISTORIES` sets how many (12,000), `CSW_HARVESTER_SEED` where they begin: a failure prints the seed that repeats it.
 
 #![allow(
